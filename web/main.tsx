@@ -3,7 +3,7 @@ import './ui/base.css';
 import './ui/parts.css';
 import './frame/frame.css';
 import { render } from 'preact';
-import { loadSession, session } from './api/session.ts';
+import { loadSession, who } from './api/session.ts';
 import { Frame } from './frame/frame.tsx';
 import { place } from './ui/router.ts';
 import { changeLanguage, language } from './ui/text.ts';
@@ -21,7 +21,7 @@ if (location.pathname === '/docs') {
   // Asking before the first drawing shows the first rows a fifth of a second earlier.
   void loadSession().then(async () => {
     const { begin } = (await code) ?? {};
-    if (session.value.state === 'in' && view?.roles.includes(session.value.who.user.role)) begin?.();
+    if (who.value !== undefined && view?.roles.includes(who.value.user.role)) begin?.();
   });
   void texts.then(() => render(<Frame />, root));
 }

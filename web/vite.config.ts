@@ -48,7 +48,6 @@ function textsByLanguage(): Plugin {
   };
 }
 
-/** Builds `web/` into `dist/web`, which the server holds in memory. */
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   publicDir: false,

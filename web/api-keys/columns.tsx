@@ -42,7 +42,6 @@ export function keyColumns(): Column<ApiKey>[] {
 
 function nameCell(key: ApiKey) {
   const { id, state, last_used_at: used, previous_valid_until: until } = key;
-  // The previous secret still works.
   const hasGrace = until !== undefined && state === 'active' && Date.parse(until) > serverNow();
   return (
     <>

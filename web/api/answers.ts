@@ -26,7 +26,6 @@ const examples: Readonly<Record<string, unknown>> = {
   'GET sign-on-options': { sign_on: true, passwords: true },
 };
 
-/** Whether an answer has the members of its example. */
 export function isAnswer(method: string, path: string, answer: unknown): boolean {
   const name = path.replace(/\?.*/s, '').split('/').at(-1);
   return isLike(answer, examples[`${method} ${name}`]);

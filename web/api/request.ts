@@ -135,7 +135,6 @@ async function ask(
     const response = await connected(fetch(path, request), signal);
     if (response.status === 401 && response.headers.has('x-session-user')) {
       isAnothers.value = true;
-      // The page reloads.
       await new Promise(() => {});
     }
     if (response.ok) return response;
@@ -169,7 +168,6 @@ async function refusal(response: Response): Promise<RequestError> {
   return new RequestError(kind, { ...problem, ...(id !== null && { request_id: id }) }, response);
 }
 
-/** Whether the page itself gave up the request. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

@@ -27,10 +27,7 @@ export class Resource<T> {
   #abort = new AbortController();
   #again: (() => void) | undefined;
 
-  /**
-   * Asks, and gives up the previous question. `isQuiet`: the current answer stays valid and does not fade.
-   * Errors of the server go to `error`.
-   */
+  /** Asks instead of the former question. `isQuiet`: the current answer stays valid and does not fade. */
   async load(question: Question<T>, { isQuiet = false } = {}): Promise<void> {
     this.stop();
     const { signal } = (this.#abort = new AbortController());
@@ -64,7 +61,6 @@ export class Resource<T> {
     else if (this.#question !== undefined) void this.load(this.#question);
   }
 
-  /** Gives up the request in progress. */
   stop(): void {
     this.#abort.abort();
     this.#settle(undefined);

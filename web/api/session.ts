@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { setServerTime } from './instant.ts';
 import { get, isBeingReplaced, refusals, RequestError, resumeSession, send, setOwner } from './request.ts';
 import type { Whoami } from './types.ts';
@@ -18,24 +18,23 @@ export interface Credentials {
   readonly organization?: string | undefined;
 }
 
-export function organizationName(): string {
-  return session.value.state === 'in' ? session.value.who.organization.name : '';
-}
+/** The signed-in user; undefined without a session. */
+export const who = computed(() => (session.value.state === 'in' ? session.value.who : undefined));
 
 async function whoami(): Promise<Whoami> {
   const askedAtMs = Date.now();
-  const who = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
-  setServerTime(who.time, askedAtMs);
-  return who;
+  const answer = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+  setServerTime(answer.time, askedAtMs);
+  return answer;
 }
 
 /** Asks whether the browser has a valid session. */
 export async function loadSession(): Promise<void> {
   setOwner(undefined);
   try {
-    const who = await whoami();
-    setOwner(who);
-    session.value = { state: 'in', who };
+    const answer = await whoami();
+    setOwner(answer);
+    session.value = { state: 'in', who: answer };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     session.value = error.status === 401 ? { state: 'out' } : { state: 'failed', error };
@@ -46,8 +45,8 @@ export async function loadSession(): Promise<void> {
 async function refreshSession(): Promise<void> {
   if (session.value.state !== 'in') return;
   try {
-    const who = await whoami();
-    if (session.value.state === 'in') session.value = { state: 'in', who };
+    const answer = await whoami();
+    if (session.value.state === 'in') session.value = { state: 'in', who: answer };
   } catch (error) {
     // The next request shows an ended session or a missing server.
     if (!(error instanceof RequestError)) throw error;
@@ -61,17 +60,13 @@ addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible') void refreshSession();
 });
 
-/**
- * Signs in. Rejects with RequestError, which lists organizations if one must be chosen. After an ended
- * session the page continues, unless another user signs in.
- */
+/** After an ended session the page continues. Rejects with the organizations if one must be chosen. */
 export async function signIn(credentials: Credentials): Promise<void> {
-  const before = session.value.state === 'in' ? session.value.who : undefined;
+  const before = who.value;
   const body = { ...credentials, list_organizations: true };
   await send('POST', '/api/v1/auth/login-handler', body, { impatient: true });
   await loadSession();
-  const after = session.value.state === 'in' ? session.value.who : undefined;
-  if (before !== undefined && before.user.id !== after?.user.id) location.reload();
+  if (before !== undefined && before.user.id !== who.value?.user.id) location.reload();
   else resumeSession();
 }
 
@@ -88,8 +83,8 @@ export async function signOut(): Promise<void> {
 
 /** Changes the password. This ends all sessions, so it signs in again. Rejects with RequestError. */
 export async function changePassword(current: string, next: string): Promise<void> {
-  if (session.value.state !== 'in') return;
-  const { user, organization } = session.value.who;
+  if (who.value === undefined) return;
+  const { user, organization } = who.value;
   isBeingReplaced.value = true;
   try {
     await send('POST', '/api/v1/portal/password', { current, new: next }, { impatient: true });

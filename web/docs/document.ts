@@ -51,7 +51,6 @@ export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** An operation, and the key to try it with. */
 export interface OperationProps {
   readonly path: string;
   readonly method: string;

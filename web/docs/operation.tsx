@@ -1,25 +1,7 @@
-import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { Fragment } from 'preact';
+import { Opened } from '../ui/opened.tsx';
 import { type Body, type OperationProps, type Schema, typeOf } from './document.ts';
-import { Prose } from './prose.tsx';
 import { Try } from './try.tsx';
-
-interface OpenedProps {
-  readonly class?: string;
-  readonly summary: ComponentChildren;
-  readonly children: () => ComponentChildren;
-}
-
-/** Renders `children` when it is opened. */
-function Opened({ class: look, summary, children }: OpenedProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details class={look} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>{summary}</summary>
-      {isOpen && children()}
-    </details>
-  );
-}
 
 export function OperationDetails(props: OperationProps) {
   const { path, method, operation } = props;
@@ -113,4 +95,37 @@ function Nested({ schema }: { readonly schema: Schema }) {
   if (element.properties === undefined && element.oneOf === undefined && element.anyOf === undefined)
     return null;
   return <Opened summary={`Members of ${typeOf(element)}`}>{() => <Members schema={element} />}</Opened>;
+}
+
+/** The Markdown that the document uses: paragraphs, lists and `code`. */
+export function Prose({ text = '' }: { readonly text?: string | undefined }) {
+  return (
+    <>
+      {text
+        .trim()
+        .split(/\n\n+/)
+        .map((block, index) =>
+          block.startsWith('- ') ? (
+            <ul key={index}>
+              {block
+                .slice(2)
+                .split(/\n- /)
+                .map((item) => (
+                  <li key={item}>{inline(item)}</li>
+                ))}
+            </ul>
+          ) : (
+            <p key={index}>{inline(block)}</p>
+          ),
+        )}
+    </>
+  );
+}
+
+function inline(text: string) {
+  return text
+    .split('`')
+    .map((piece, index) =>
+      index % 2 === 1 ? <code key={index}>{piece}</code> : <Fragment key={index}>{piece}</Fragment>,
+    );
 }

@@ -13,11 +13,9 @@ interface Answer {
   readonly status: string;
   readonly type: string;
   readonly text: string;
-  /** Names of parameters that had no effect. */
   readonly ignored?: string | undefined;
 }
 
-/** A form that sends the operation to this server and shows the answer. */
 export function Try({ path, method, operation, apiKey }: OperationProps) {
   const [answer, setAnswer] = useState<Answer>();
   const parameters = (operation.parameters ?? []).filter(({ name }) => !notSent.includes(name));

@@ -4,8 +4,7 @@ import { get } from '../api/request.ts';
 import { Field } from '../ui/forms.tsx';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { type Document, resolve } from './document.ts';
-import { OperationDetails } from './operation.tsx';
-import { Prose } from './prose.tsx';
+import { OperationDetails, Prose } from './operation.tsx';
 
 /** The description of the API. It needs no session. */
 export default function DocsView() {

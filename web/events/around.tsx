@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import type { Row, Rows } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
-import { formatClock, formatDay, formatDuration, formatNumber, zoneIfTwice } from '../ui/format.ts';
+import { formatClock, formatDay, formatDuration, zoneIfTwice } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { personWords } from '../ui/people.ts';
@@ -77,7 +77,7 @@ function Related({ detail, name, value }: RelatedProps) {
   const more = (side: Side, count: number, known: Neighbours) =>
     count > 0 && (
       <Button look="small" onClick={() => void found.load((abort) => extended(filter, known, side, abort))}>
-        {t(`around_${side}`, { n: formatNumber(count) })}
+        {t(`around_${side}`, { n: count })}
       </Button>
     );
   return (
@@ -152,7 +152,6 @@ async function neighboursOf(filter: Parameters, place: string, abort: AbortSigna
   return { rows, older, newer, oldest, newest };
 }
 
-/** More rows beyond one end. */
 async function extended(
   filter: Parameters,
   known: Neighbours,

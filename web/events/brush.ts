@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 
-/** Chosen bars: first and current. */
 interface Choice {
   readonly from: number;
   readonly to: number;

@@ -6,13 +6,12 @@ import {
   formatDay,
   formatDuration,
   formatMinute,
-  formatNumber,
   formatSecond,
   formatSpan,
   startOfDay,
 } from '../ui/format.ts';
-import { FailureOf } from '../ui/resource.tsx';
-import { t } from '../ui/text.ts';
+import { Loaded } from '../ui/resource.tsx';
+import { formatNumber, t } from '../ui/text.ts';
 import { useBrush } from './brush.ts';
 import { model } from './model.ts';
 import { heightOf, marksOf, topOf } from './scale.ts';
@@ -33,17 +32,18 @@ function sumOf(bars: Bars) {
 }
 
 export function Chart() {
-  const { data, error, isStale } = model.histogram;
-  const histogram = error.value === undefined ? data.value : undefined;
-  const isEmpty = histogram?.meta.total === 0;
+  const { isStale, isLoading } = model.histogram;
   return (
-    <div class="chart fine muted" data-stale={isStale.value} aria-busy={model.histogram.isLoading.value}>
-      <FailureOf resource={model.histogram} isSmall />
-      {histogram !== undefined && !isEmpty && <BarChart histogram={histogram} />}
-      {isEmpty && <p class="state-line">{t('eventsChartEmpty')}</p>}
-      {histogram === undefined && error.value === undefined && (
-        <span class="skeleton" role="status" aria-label={t('loading')} />
-      )}
+    <div class="chart fine muted" data-stale={isStale.value} aria-busy={isLoading.value}>
+      <Loaded resource={model.histogram} isSmall>
+        {(histogram) =>
+          histogram.meta.total === 0 ? (
+            <p class="state-line">{t('eventsChartEmpty')}</p>
+          ) : (
+            <BarChart histogram={histogram} />
+          )
+        }
+      </Loaded>
     </div>
   );
 }
@@ -68,12 +68,9 @@ function BarChart({ histogram }: { readonly histogram: Histogram }) {
   const counts = bars.map(({ success, failure }) => success + failure);
   const highest = topOf(counts, scale.value === 'log');
   const cut = counts.findIndex((count) => count > highest);
-  const outlier = cut < 0 ? '' : t('eventsOutlier', { n: formatNumber(counts[cut] ?? 0) });
-  const label = t('eventsChart', {
-    total: formatNumber(meta.total),
-    failed: formatNumber(sumOf(bars).failed),
-    width: formatDuration(width),
-  });
+  const outlier = cut < 0 ? '' : t('eventsOutlier', { n: counts[cut] ?? 0 });
+  const { failed } = sumOf(bars);
+  const label = t('eventsChart', { total: meta.total, failed, width: formatDuration(width) });
   const pointed = chosen ?? (hover === undefined ? undefined : { first: hover, count: 1 });
   return (
     <>
@@ -143,7 +140,6 @@ function Bars({ bars, highest }: { readonly bars: Bars; readonly highest: number
   );
 }
 
-/** The scale of the bars, with the switch between linear and logarithmic. */
 function Scale({ highest }: { readonly highest: number }) {
   const isLog = scale.value === 'log';
   const words = t(`scale_${scale.value}`);
@@ -193,7 +189,6 @@ interface ReadoutProps {
   readonly to: number;
 }
 
-/** Time and counts of the bars under the pointer. */
 function Readout({ bars, first, count, from, to }: ReadoutProps) {
   const { total, failed } = sumOf(bars.slice(first, first + count));
   const share = (first / bars.length) * 100;
@@ -201,11 +196,7 @@ function Readout({ bars, first, count, from, to }: ReadoutProps) {
     share > 50 ? { right: `calc(${100 - share}% + 0.5rem)` } : { left: `calc(${share}% + 1.5rem)` };
   return (
     <div class="readout over" style={side} aria-live="polite">
-      {t('eventsOfTime', {
-        time: formatSpan(from, to),
-        n: formatNumber(total),
-        failed: formatNumber(failed),
-      })}
+      {t('eventsOfTime', { time: formatSpan(from, to), n: total, failed })}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sleep } from '../api/rate-limit.ts';
-import { organizationName } from '../api/session.ts';
+import { who } from '../api/session.ts';
 import type { Row } from '../api/types.ts';
 import { CloseButton, CopyButton } from '../ui/button.tsx';
 import { formatAgo, formatExact } from '../ui/format.ts';
@@ -19,7 +19,6 @@ import { Summary } from './summary.tsx';
 
 export interface DetailProps {
   readonly place: string;
-  /** Its row, if loaded. */
   readonly row: Row | undefined;
 }
 
@@ -70,7 +69,7 @@ export function Detail({ place, row }: DetailProps) {
       <div class="detail-panel" role="group" aria-label={t(`detail_${tab}`)} tabIndex={0}>
         <FailureOf resource={detail} />
         {isHere && detail.data.value === 'gone' && (
-          <p class="muted">{t('eventsDetailGone', { organization: organizationName() })}</p>
+          <p class="muted">{t('eventsDetailGone', { organization: who.value?.organization.name ?? '' })}</p>
         )}
         {loaded === undefined && detail.isLoading.value && <span class="skeleton" />}
         {loaded !== undefined && tab === 'summary' && <Summary detail={loaded} />}
@@ -82,7 +81,6 @@ export function Detail({ place, row }: DetailProps) {
   );
 }
 
-/** Gives the focus back to the table when the element closes. */
 function useFocusBack() {
   const root = useRef<HTMLElement>(null);
   useLayoutEffect(

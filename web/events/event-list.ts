@@ -12,18 +12,13 @@ export function placeText({ time, seq }: Pick<Row, 'time' | 'seq'>): string {
   return `${toRfc3339(time)}~${seq}`;
 }
 
-/** Adjacent rows, and the number of the first. */
 interface Run {
   readonly first: number;
   readonly rows: readonly Row[];
 }
 
-/**
- * Events of one query, newest first. It holds one run of rows around the visible ones and extends it from its
- * ends by keyset, so new events cause no duplicates; only a jump uses an offset.
- */
+/** Rows of one query, newest first: one run, extended from its ends by keyset, so new events cause no duplicates. */
 export class EventList {
-  /** Parameters that the server ignored. */
   readonly ignored: readonly string[];
   /** Events of this query at or above the settled order number when the list began. */
   readonly counted: Pick<Rows['meta'], 'settled' | 'unsettled'>;
@@ -101,21 +96,16 @@ export class EventList {
     return this.#run.value.rows;
   }
 
-  /** A row by its number; undefined if not loaded. */
   at(index: number): Row | undefined {
     const { first, rows } = this.#run.value;
     return rows[index - first];
   }
 
-  /** The row at a place; undefined if not loaded. */
   find(place: string): Row | undefined {
     return this.#run.value.rows.find((row) => placeText(row) === place);
   }
 
-  /**
-   * The number of the event at a place, or of the next older one, and loads its neighbours. Rejects as
-   * requests do.
-   */
+  /** The number of the event at a place, or of the next older one, and loads its neighbours. Rejects as requests do. */
   async indexOf(place: string, abort: AbortSignal): Promise<number> {
     const { first, rows } = this.#run.value;
     const known = rows.findIndex((row) => placeText(row) === place);

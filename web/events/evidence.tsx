@@ -4,7 +4,7 @@ import { get, RequestError, withQuery } from '../api/request.ts';
 import type { EvidenceInclusion } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
-import { formatDuration, formatLately, formatNumber } from '../ui/format.ts';
+import { formatDuration, formatLately } from '../ui/format.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { limits } from './limits.ts';
@@ -68,11 +68,11 @@ function Known({ proof, seq }: { readonly proof: Proof; readonly seq: string }) 
   );
 }
 
-function valuesOf(proof: Proof): Record<string, string> {
+function valuesOf(proof: Proof): Record<string, string | number> {
   if ('withinSeconds' in proof) return { time: formatDuration(proof.withinSeconds * 1_000_000) };
   if (!('inclusion' in proof)) return {};
   const { position, signed_at: signedAt } = proof.inclusion;
-  return { time: formatLately(Date.parse(signedAt) * 1000), n: formatNumber(position) };
+  return { time: formatLately(Date.parse(signedAt) * 1000), n: position };
 }
 
 async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Promise<Proof> {

@@ -10,11 +10,11 @@ import {
   RequestError,
   withQuery,
 } from '../api/request.ts';
-import { session } from '../api/session.ts';
+import { who } from '../api/session.ts';
 import type { Rows } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
 import { type Fields, FormDialog, Options } from '../ui/forms.tsx';
-import { formatLately, formatNumber, formatSecond } from '../ui/format.ts';
+import { formatLately, formatSecond } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
 import { Countdown, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
@@ -30,7 +30,6 @@ export interface ExportDialogProps {
   readonly onClose: () => void;
 }
 
-/** The current number of events, and when it was counted. */
 function useCount(list: EventList): { readonly total: number; readonly atMs: number } {
   const { resource } = useResource(
     async (signal) => {
@@ -43,7 +42,6 @@ function useCount(list: EventList): { readonly total: number; readonly atMs: num
   return resource.data.value ?? { total: list.total, atMs: model.askedAtMs.value };
 }
 
-/** What will be in the file. */
 function Contents({
   list,
   count,
@@ -72,7 +70,7 @@ export function ExportDialog({ list, onClose }: ExportDialogProps) {
     // session, or shows the failure; if it used up the window, the download waits for the next.
     await nextWindow(await getStream(rowsPath, { ...list.parameters, limit: 1 }));
     // A download cannot name its session, but an export of another organization would be empty.
-    const orgId = session.value.state === 'in' ? session.value.who.organization.id : undefined;
+    const orgId = who.value?.organization.id;
     download(withQuery('/api/v1/portal/export', { ...list.parameters, format: field('format'), orgId }));
     onClose();
   };
@@ -119,7 +117,7 @@ export function CaseDialog({ list, onClose }: ExportDialogProps) {
       onClose={onClose}
     >
       <Contents {...{ list, count }} />
-      {isTooMany && <p class="fault">{t('eventsCaseMost', { n: formatNumber(limits.caseEvents) })}</p>}
+      {isTooMany && <p class="fault">{t('eventsCaseMost', { n: limits.caseEvents })}</p>}
       <p class="muted">{t('eventsCaseWhat')}</p>
       <p role="status">{nextTryMs !== undefined && <Countdown text="eventsCaseWaits" until={nextTryMs} />}</p>
     </FormDialog>

@@ -2,20 +2,19 @@ import { useState } from 'preact/hooks';
 import { lately, useKey } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { formatLately, formatNumber } from '../ui/format.ts';
+import { formatLately } from '../ui/format.ts';
+import { lazy } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chips } from './chips.tsx';
-import { Compare } from './compare.tsx';
-import { ExportButtons } from './export-buttons.tsx';
+import type { EventList } from './event-list.ts';
 import { Facets } from './facets.tsx';
 import { model } from './model.ts';
 import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
-import { Seen } from './seen.tsx';
+import { Compare, Seen } from './seen.tsx';
 import { totalWords } from './words.ts';
 
-/** The range of time, the field that adds filters, and the active filters. */
 export function FilterBar() {
   const { range } = model.query.value;
   const list = model.list.error.value === undefined ? model.list.data.value : undefined;
@@ -27,12 +26,12 @@ export function FilterBar() {
       <Search />
       <Chips />
       <Seen />
-      {model.query.value.range !== 'all' && <Compare />}
+      {range !== 'all' && <Compare />}
       {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
         <Button look="small live" onClick={() => model.showNewest()}>
           <Icon name="up" />
-          {t('eventsNew', { n: formatNumber(fresh) })}
+          {t('eventsNew', { n: fresh })}
         </Button>
       )}
       <AsOf />
@@ -85,5 +84,31 @@ function FacetsSheet() {
         </Dialog>
       )}
     </div>
+  );
+}
+
+const dialogs = {
+  export: lazy(async () => (await import('./export-dialog.tsx')).ExportDialog),
+  case: lazy(async () => (await import('./export-dialog.tsx')).CaseDialog),
+};
+
+/** Takes all events of the view away, as a file or with their proofs; `list` is undefined if there is nothing. */
+function ExportButtons({ list }: { readonly list: EventList | undefined }) {
+  const [open, setOpen] = useState<{ readonly list: EventList; readonly dialog: keyof typeof dialogs }>();
+  const isReady = list !== undefined && list.total > 0 && !model.list.isLoading.value;
+  const button = (dialog: keyof typeof dialogs, icon: 'down' | 'check') => (
+    <Button look="export" disabled={!isReady} onClick={() => list && setOpen({ list, dialog })}>
+      <Icon name={icon} />
+      <span class="roomy">{t(dialog === 'case' ? 'eventsCase' : 'eventsExport')}</span>
+    </Button>
+  );
+  const Dialog = open && dialogs[open.dialog];
+  return (
+    <>
+      {button('export', 'down')}
+      {button('case', 'check')}
+      {/* Going back to another query closes it. */}
+      {Dialog && open.list === list && <Dialog list={list} onClose={() => setOpen(undefined)} />}
+    </>
   );
 }

@@ -15,10 +15,7 @@ export const filterNames = [
 ] as const;
 export type FilterName = (typeof filterNames)[number];
 
-/**
- * Matches events with one of the values, or with `isNot` none of them; of words, events with all. The empty
- * value stands alone and means events without any value.
- */
+/** Matches one of the values, of words all; `isNot`: none. The empty value stands alone: no value at all. */
 export interface Filter {
   readonly name: FilterName;
   readonly isNot: boolean;
@@ -31,20 +28,17 @@ export type Filters = readonly Filter[];
 /** A click on a value replaces the others, adds it, or excludes it. */
 export type FilterWay = 'only' | 'also' | 'not';
 
-/** Values that the server accepts in one filter. */
 const valuesMax = { q: 10, others: 20 };
 
 const find = (filters: Filters, name: FilterName, isNot: boolean): readonly string[] =>
   filters.find((one) => one.name === name && one.isNot === isNot)?.values ?? [];
 
-/** Whether the server treats two values as equal. */
 export const isSameValue = (one: string, other: string): boolean => foldCase(one) === foldCase(other);
 
 export function hasValue(filters: Filters, name: FilterName, value: string, isNot = false): boolean {
   return find(filters, name, isNot).some((one) => isSameValue(one, value));
 }
 
-/** Adds a value; undefined if the filter is full. */
 export function withValue(
   filters: Filters,
   name: FilterName,
@@ -63,7 +57,6 @@ export function withValue(
   ]);
 }
 
-/** Removes a value, or with `undefined` the whole filter. */
 export function withoutValue(
   filters: Filters,
   name: FilterName,
@@ -83,7 +76,6 @@ function ordered(filters: Filters): Filters {
   );
 }
 
-/** The parameter's name, in the address as in requests. */
 export function parameterOf({ name, isNot, values }: Filter): string {
   if (values[0] === '') return `${name}.is`;
   return isNot ? `${name}.not` : values.length > 1 && name !== 'q' ? `${name}.in` : name;

@@ -1,9 +1,7 @@
-/** Bounds of the list of events. */
 export const limits = {
   /** Rows of one request, and rows kept around the visible ones. */
   pageEvents: 100,
   rowsMax: 6_000,
-  /** Rows loaded beyond the visible ones. */
   aheadRows: 40,
   /** Wait for scrolling to stop before a request; the second bounds the wait. */
   settleMs: 80,
@@ -12,7 +10,6 @@ export const limits = {
   facetValues: 7,
   topValues: 100,
   suggestionsMax: 8,
-  /** Remembered names of each kind. */
   knownMax: 500,
   /** Suggested ways out of an empty view, each with its count. */
   waysCounted: 4,

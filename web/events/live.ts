@@ -7,22 +7,16 @@ import { limits } from './limits.ts';
 
 /** The owner of a list that follows. */
 export interface Followed {
-  /** Parameters of the current list. */
   readonly parameters: () => Parameters;
-  /** Replaces the list by the current one. */
   readonly advance: (abort: AbortSignal) => Promise<EventList>;
   /** Refreshes the counts over all events, if due. */
   readonly count: () => void;
 }
 
-/**
- * Counts events recorded since the list began, whenever they happened. It pauses while the page is hidden.
- */
+/** Counts events recorded since the list began, whenever they happened. It pauses while the page is hidden. */
 export class Live {
   readonly count = signal(0);
-  /** Whether the list follows new events. */
   readonly isOn = signal(false);
-  /** Whether the list is scrolled to the top. */
   readonly isAtTop = signal(true);
   readonly follows = computed(() => this.isOn.value && this.isAtTop.value);
   /** Why the last check failed; undefined after a success. */

@@ -51,7 +51,6 @@ class EventsModel {
   readonly histogram = new Resource<Histogram>();
   readonly top = new Resource<TopValues>();
   readonly live = new Live();
-  /** Continues the word search further back. */
   readonly further = new Resource<void>();
   /** Frequent values of this query and earlier ones: a filtered list has no other values to suggest. */
   readonly known = computed((): Known => {
@@ -65,7 +64,6 @@ class EventsModel {
     };
     return this.#known;
   });
-  /** Names that several visible people share. */
   readonly shared = computed(() => {
     const rows = this.list.data.value?.rows ?? [];
     const people = rows.map(({ actor_name: name, actor_email: email }): Person => [name, email]);
@@ -117,7 +115,6 @@ class EventsModel {
     count: () => this.#countLate(),
   };
 
-  /** Starts or stops following new events. */
   follow(isOn: boolean): void {
     this.live.isOn.value = isOn;
     if (isOn) this.showNewest();
@@ -134,7 +131,6 @@ class EventsModel {
     return { ...parametersOf(filters), ...timeParameters(exactRange(range, serverNow())) };
   }
 
-  /** Replaces the list by the current one without fading it. */
   async #advance(abort: AbortSignal): Promise<EventList> {
     const [parameters, now] = [this.#parametersOfNow(), serverNow()];
     const list = await EventList.begin(parameters, undefined, abort);
@@ -161,14 +157,12 @@ class EventsModel {
     void this.top.load((abort) => after.then(() => topOf(parameters, abort)), { isQuiet });
   }
 
-  /** Continues the word search where the list ends. */
   searchOn(): void {
     const list = this.list.data.value;
     const { from } = exactRange(this.query.value.range, this.askedAtMs.value);
     void this.further.load(async (abort) => list?.searchOn(from && toRfc3339(from), abort));
   }
 
-  /** Resets when the view is left. */
   stop(): void {
     this.live.stop();
     this.live.isOn.value = false;
@@ -201,7 +195,6 @@ class EventsModel {
     go('events', this.#queryOf(place), { replace: isOpen && place !== undefined });
   }
 
-  /** The address of an open event under the current query. */
   hrefOf(place: string): string {
     return hrefOf('events', this.#queryOf(place));
   }

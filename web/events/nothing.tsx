@@ -1,10 +1,9 @@
 import { get, type Parameters } from '../api/request.ts';
 import type { AuditPage } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
-import { formatNumber } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
 import { FailureOf, useResource } from '../ui/resource.tsx';
-import { t } from '../ui/text.ts';
+import { formatNumber, t } from '../ui/text.ts';
 import { parametersOf, withoutValue } from './filters.ts';
 import { limits } from './limits.ts';
 import { model } from './model.ts';

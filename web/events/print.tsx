@@ -1,5 +1,5 @@
 import type { Row } from '../api/types.ts';
-import { formatClock, formatDay, formatNumber, formatSpan, formatZones, zoneIfTwice } from '../ui/format.ts';
+import { formatClock, formatDay, formatSpan, formatZones, zoneIfTwice } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import type { EventList } from './event-list.ts';
@@ -26,7 +26,6 @@ interface PrintedProps {
   readonly list: EventList;
 }
 
-/** The query, and the number of events. */
 export function PrintedHead({ list }: PrintedProps) {
   const { rows, first, total } = list;
   return (
@@ -40,11 +39,7 @@ export function PrintedHead({ list }: PrintedProps) {
         {rows.length > 0 && (
           <>
             {' · '}
-            {t('eventsPrinted', {
-              first: formatNumber(first + 1),
-              last: formatNumber(first + rows.length),
-              total: formatNumber(total),
-            })}
+            {t('eventsPrinted', { first: first + 1, last: first + rows.length, total })}
           </>
         )}
       </p>

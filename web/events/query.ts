@@ -28,10 +28,7 @@ export interface EventQuery {
   readonly filters: Filters;
   /** The open event: its time and order number. */
   readonly open?: string | undefined;
-  /**
-   * Parts of the address that were not understood, as `name=value`: the view shows more than its author
-   * meant.
-   */
+  /** Parts of the address that were not understood, as `name=value`: the view shows more than its author meant. */
   readonly unread?: readonly string[];
 }
 
@@ -91,7 +88,6 @@ export function exactRange(range: EventQuery['range'], nowMs: number): ExactRang
   return { from: to - hours[range] * hourMicros, to };
 }
 
-/** Whether new events belong to the range. */
 export function endsNow(range: EventQuery['range']): boolean {
   if (typeof range !== 'string') return range.to === undefined;
   return range !== 'yesterday' && range !== 'lastQuarter';

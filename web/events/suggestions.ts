@@ -5,21 +5,16 @@ import { limits } from './limits.ts';
 import type { Known } from './model.ts';
 import { valueWords } from './words.ts';
 
-/** A filter that the typed text may mean. */
 export interface Suggestion {
   readonly name: FilterName;
   readonly value: string;
-  /** The value as people read it. */
   readonly words: string;
   readonly isNot: boolean;
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const hash = /^[0-9a-f]{16,128}$/i;
-/**
- * Suggested filters, likeliest first; `-` excludes. The server compares whole values, so parts of names are
- * matched with the frequent values of the range. The text may also be a file name, an id, or words.
- */
+/** Likeliest first. The server compares whole values, so parts of names are matched with frequent values. */
 export function suggest(text: string, { actors: names, activities: titles }: Known): Suggestion[] {
   const isNot = text.trim().startsWith('-');
   const typed = text.trim().slice(isNot ? 1 : 0);

@@ -1,23 +1,21 @@
 import type { ComponentChildren } from 'preact';
 import type { AuditEvent } from '../api/types.ts';
-import { formatNumber } from '../ui/format.ts';
+import { copyText } from '../ui/button.tsx';
 import { Marked, markedText } from '../ui/marked.tsx';
+import { ActionMenu } from '../ui/menu.tsx';
 import { t } from '../ui/text.ts';
 import { isAddress } from './addresses.ts';
 import { type EventDetail, fieldsOf } from './detail-data.ts';
 import { Evidence } from './evidence.tsx';
-import { type FilterName, isSameValue } from './filters.ts';
+import { type FilterName, hasValue, isSameValue, withValue } from './filters.ts';
 import { limits } from './limits.ts';
-import { Value } from './value.tsx';
+import { model } from './model.ts';
 import { valueWords } from './words.ts';
 
 const valueOf = (name: FilterName | undefined, value: string | undefined, words = value) =>
   value === undefined ? undefined : <Value name={name} value={value} words={words ?? value} />;
 
-/**
- * The event in readable form; each value is a button with actions. Only the source event has the actor's id
- * and the sender's hash.
- */
+/** Each value is a button. Only the source event has the actor's id and the sender's hash. */
 export function Summary({ detail }: { readonly detail: EventDetail }) {
   const { event } = detail;
   const { severity, status, src_endpoint: { ip, port } = {} } = event;
@@ -64,7 +62,6 @@ export function Summary({ detail }: { readonly detail: EventDetail }) {
   );
 }
 
-/** A line; none if there is no value. */
 function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
   if (children === undefined || children === false) return null;
   return (
@@ -83,7 +80,6 @@ interface ContextProps {
   readonly files: readonly (string | undefined)[];
 }
 
-/** The producer's own members. */
 function Context({ pairs, files }: ContextProps) {
   if (pairs.length === 0) return null;
   const rest = pairs.length - limits.contextValues;
@@ -100,7 +96,37 @@ function Context({ pairs, files }: ContextProps) {
           </Fact>
         ))}
       </dl>
-      {rest > 0 && <p class="muted">{t('eventsDetailContextMore', { n: formatNumber(rest) })}</p>}
+      {rest > 0 && <p class="muted">{t('eventsDetailContextMore', { n: rest })}</p>}
     </>
   );
+}
+
+interface ValueProps {
+  /** The filter for such values; undefined if the server can only search their words. */
+  readonly name: FilterName | undefined;
+  readonly value: string;
+  readonly words?: string;
+}
+
+function Value({ name, value, words = value }: ValueProps) {
+  const { filters } = model.query.value;
+  const hasOthers =
+    name !== undefined &&
+    !hasValue(filters, name, value) &&
+    filters.some((one) => one.name === name && !one.isNot);
+  const way = (
+    text: 'eventsOnly' | 'eventsAlso' | 'eventsNot' | 'eventsWords',
+    how: 'only' | 'also' | 'not',
+  ) =>
+    withValue(filters, name ?? 'q', value, how) === undefined
+      ? []
+      : [{ words: t(text), onChoose: () => model.filter(name ?? 'q', value, how) }];
+  const shown = words.length > limits.valueCharacters ? `${words.slice(0, limits.valueCharacters)}…` : words;
+  const actions = [
+    ...way(name === undefined ? 'eventsWords' : 'eventsOnly', 'only'),
+    ...(hasOthers ? way('eventsAlso', 'also') : []),
+    ...(name === undefined ? [] : way('eventsNot', 'not')),
+    { words: t('copy'), onChoose: () => void copyText(words) },
+  ];
+  return <ActionMenu name={shown} class="value" button={<Marked text={shown} />} actions={actions} />;
 }

@@ -16,18 +16,10 @@ import { limits } from './limits.ts';
 import { model } from './model.ts';
 import { valueWords } from './words.ts';
 
-interface EventTableProps {
-  readonly list: EventList;
-  /** The open event. */
-  readonly open: string | undefined;
-}
-
-/** Rows shown above a linked event. */
 const rowsAbove = 5;
 interface Column {
   readonly name: string;
   readonly title: TextKey;
-  /** Undefined if there is no value. */
   readonly cell: (event: EventRow) => ComponentChildren;
   readonly tooltip?: (event: EventRow) => string | undefined;
 }
@@ -58,7 +50,6 @@ const columns: readonly Column[] = [
 
 const middle = (text: string | undefined) => text && <Middle text={text} />;
 
-/** The name, or the address if others share that name. */
 function actorCell({ actor_name: name, actor_email: email }: EventRow) {
   const words = personWords([name, email], model.shared.value);
   return (
@@ -94,7 +85,7 @@ function statusCell({ status }: EventRow) {
 }
 
 /** All events of a list, newest first; only visible rows are rendered. */
-export function EventTable({ list, open }: EventTableProps) {
+export function EventTable({ list, open }: { readonly list: EventList; readonly open: string | undefined }) {
   const scroll = useRef(new RowScroll()).current;
   const [cursor, setCursor] = useState(0);
   const onShow = useCallback((first: number, last: number) => list.show(first, last), [list]);
@@ -197,7 +188,6 @@ function useFollowing(
   }, [list, open]);
 }
 
-/** Reports whether the list is at the top, and saves the position. */
 function usePlace(list: EventList, open: string | undefined, scroll: RowScroll): void {
   const { isAtTop } = model.live;
   useEffect(() => keepPlace(list, scroll), [list]);
@@ -212,7 +202,6 @@ function usePlace(list: EventList, open: string | undefined, scroll: RowScroll):
   }, [list, open]);
 }
 
-/** Saves the top row in the history entry, for Back and reload. */
 function keepPlace(list: EventList, scroll: RowScroll): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = effect(() => {
@@ -231,12 +220,10 @@ function keepPlace(list: EventList, scroll: RowScroll): () => void {
   };
 }
 
-/** Skips to the open event. */
 function focusDetail(): void {
   document.querySelector<HTMLElement>('.detail :checked')?.focus();
 }
 
-/** The row that a key moves to; undefined for other keys. */
 function stepOf(key: string, from: number, visible: number, total: number): number | undefined {
   const steps: Readonly<Record<string, number>> = {
     ArrowDown: from + 1,
@@ -250,7 +237,6 @@ function stepOf(key: string, from: number, visible: number, total: number): numb
   return step === undefined ? undefined : Math.max(0, Math.min(step, total - 1));
 }
 
-/** Time zones of the visible rows. */
 function zonesOf(list: EventList, scroll: RowScroll): string {
   const first = Math.floor(scroll.top.value);
   const shown = Array.from({ length: scroll.visible }, (_, index) => list.at(first + index));
@@ -272,9 +258,7 @@ function Head({ list, scroll }: { readonly list: EventList; readonly scroll: Row
 
 interface RowProps {
   readonly index: number;
-  /** Undefined until loaded. */
   readonly event: EventRow | undefined;
-  /** The row above. */
   readonly newer: EventRow | undefined;
   readonly isCursor: boolean;
   readonly isOpen: boolean;

@@ -1,18 +1,19 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { fromRfc3339 } from '../api/instant.ts';
 import { isPrinting } from '../ui/browser.ts';
-import { today } from '../ui/format.ts';
-import { loadPart } from '../ui/lazy.tsx';
-import { FailureOf, Loaded, Skeleton, useResource } from '../ui/resource.tsx';
+import { Button } from '../ui/button.tsx';
+import { formatMoment, today } from '../ui/format.ts';
+import { FailureOf, Loaded, loadPart, Skeleton, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import type { DetailProps } from './detail.tsx';
 import { Facets } from './facets.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { model } from './model.ts';
+import type { EventList } from './event-list.ts';
 import { Nothing } from './nothing.tsx';
 import { PrintedHead, PrintedRows } from './print.tsx';
-import { SearchReach } from './search-reach.tsx';
 import { EventTable } from './table.tsx';
 
 /** Asks again only if the query or its day has changed. */
@@ -67,6 +68,24 @@ function TableArea() {
   );
 }
 
+function SearchReach({ list }: { readonly list: EventList }) {
+  if (!model.query.value.filters.some(({ name }) => name === 'q')) return null;
+  const back = fromRfc3339(list.searchedBackTo ?? '');
+  return (
+    <div class="search-reach line">
+      <span role="status">
+        {back === undefined ? t('eventsSearchedAll') : t('eventsSearched', { time: formatMoment(back) })}
+      </span>
+      {back !== undefined && (
+        <Button look="small" disabled={model.further.isLoading.value} onClick={() => model.searchOn()}>
+          {t('eventsSearchOn')}
+        </Button>
+      )}
+      <FailureOf resource={model.further} />
+    </div>
+  );
+}
+
 /** Loaded after the first rows, or with the first opened event. */
 const loadDetail = () => loadPart(async () => (await import('./detail.tsx')).Detail);
 
@@ -83,7 +102,6 @@ function OpenEvent(props: DetailProps) {
 
 const waitingRows = 24;
 
-/** Placeholder rows before the first answer. */
 function Waiting() {
   const rows = Array.from({ length: waitingRows }, (_, index) => index);
   return (

@@ -1,5 +1,5 @@
 import { fromRfc3339 } from '../api/instant.ts';
-import { formatInstant, formatNumber, formatSpan } from '../ui/format.ts';
+import { formatInstant, formatSpan } from '../ui/format.ts';
 import { isTextKey, language, t } from '../ui/text.ts';
 import type { EventList } from './event-list.ts';
 import { type Filter, type FilterName, type Filters, parameterOf } from './filters.ts';
@@ -15,7 +15,6 @@ export function filterWords({ name, isNot }: Pick<Filter, 'name' | 'isNot'>): st
   return t(isNot ? 'eventsIsNot' : 'eventsIs', { name: word });
 }
 
-/** The value of a filter as people read it. */
 export function valueWords(name: FilterName, value: string): string {
   if (value === '') return t('eventsAbsent');
   if (name === 'activity') return model.known.value.activities.get(value) ?? value;
@@ -29,7 +28,6 @@ export function filterSentence(filter: Filter): string {
   return `${filterWords(filter)} ${values.join(', ')}`;
 }
 
-/** The range as people read it. */
 export function rangeWords(range: EventQuery['range']): string {
   if (typeof range === 'string') return t(`range_${range}`);
   const { from, to } = range;
@@ -38,7 +36,6 @@ export function rangeWords(range: EventQuery['range']): string {
   return t('eventsUntil', { time: formatInstant(to ?? 0) });
 }
 
-/** The filters of the query that the server applied. */
 export function appliedFilters(list: EventList | undefined): Filters {
   return model.query.value.filters.filter((one) => list?.ignored.includes(parameterOf(one)) !== true);
 }
@@ -53,6 +50,6 @@ export function querySentence(list: EventList): string {
 
 /** The number in words; `isPart` if not all was searched. */
 export function totalWords(total: number, isPart = false): string {
-  const words = t('eventsTotal', { n: formatNumber(total) });
+  const words = t('eventsTotal', { n: total });
   return isPart ? t('eventsTotalPart', { total: words }) : words;
 }

@@ -5,8 +5,8 @@ import { theme } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { zone } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
-import { lazy } from '../ui/lazy.tsx';
 import { Menu } from '../ui/menu.tsx';
+import { lazy } from '../ui/resource.tsx';
 import { useHasPasswords } from '../ui/sign-on-options.ts';
 import { changeLanguage, language, t } from '../ui/text.ts';
 

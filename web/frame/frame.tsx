@@ -8,8 +8,7 @@ import { isPrinting, lately } from '../ui/browser.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { formatExact } from '../ui/format.ts';
-import { lazy } from '../ui/lazy.tsx';
-import { Countdown, Failure, Loaded, useResource } from '../ui/resource.tsx';
+import { Countdown, Failure, lazy, Loaded, useResource } from '../ui/resource.tsx';
 import icon from '../ui/icon.svg';
 import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
@@ -22,7 +21,6 @@ const SignInPage = lazy(async () => (await import('./sign-in.tsx')).SignInPage);
 const SignInForm = lazy(async () => (await import('./sign-in.tsx')).SignInForm);
 const NewPasswordPage = lazy(async () => (await import('./passwords.tsx')).NewPasswordPage);
 
-/** The sign-in page, the page of a password link, or the bar with a view. */
 export function Frame() {
   const now = session.value;
   const { view, query } = place.value;
@@ -95,7 +93,6 @@ function SignedIn({ who }: { readonly who: Whoami }) {
   );
 }
 
-/** The footer on paper. */
 function printedWords({ user, organization }: Whoami, view: View | undefined): string {
   return t('framePrinted', {
     organization: organization.name,
@@ -145,10 +142,7 @@ function skipToContent(event: Event): void {
   document.getElementById('content')?.focus();
 }
 
-/**
- * A view, loaded on first use. Browsers do not retry a module that failed to load, so the page must reload;
- * it may be a newer version.
- */
+/** Browsers do not retry a module that failed to load, so the page must reload; it may be a newer version. */
 function LoadedView({ view }: { readonly view: View }) {
   const { resource } = useResource<ComponentType | 'lost'>(
     (signal) =>

@@ -15,7 +15,6 @@ const keys: readonly (readonly [keys: readonly string[], does: TextKey])[] = [
   [['?'], 'keysHelp'],
 ];
 
-/** The list of keys, shown with `?`. */
 export function KeyboardHelp() {
   const [isOpen, setOpen] = useState(false);
   useKey('?', () => setOpen(true));

@@ -9,7 +9,6 @@ import { Entrance } from './entrance.tsx';
 
 const passwordCharactersMin = 12;
 
-/** The field `next`. */
 function NewPasswordField() {
   return (
     <Field
@@ -24,7 +23,6 @@ function NewPasswordField() {
   );
 }
 
-/** Changes one's own password without leaving the page. */
 export function PasswordDialog({ email, onClose }: { readonly email: string; readonly onClose: () => void }) {
   return (
     <FormDialog

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
-import { RequestError } from '../api/request.ts';
+import { RequestError, withQuery } from '../api/request.ts';
 import { type Credentials, signIn } from '../api/session.ts';
 import type { OrganizationName } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
 import { Field, type Fields, focus, Form, formFault } from '../ui/forms.tsx';
+import { place } from '../ui/router.ts';
 import { useSignOnOptions } from '../ui/sign-on-options.ts';
-import { t } from '../ui/text.ts';
+import { isTextKey, t } from '../ui/text.ts';
 import { LanguageButton } from './account-menu.tsx';
 import { Entrance } from './entrance.tsx';
-import { OrganizationField, SignOn, SignOnFault } from './sign-on.tsx';
 
 export function SignInPage() {
   return (
@@ -26,7 +26,6 @@ interface SignInFormProps {
   readonly organization?: string;
 }
 
-/** Sign-in by the organization's provider, by password, or by either. */
 export function SignInForm(props: SignInFormProps) {
   const options = useSignOnOptions(props.organization);
   if (options === undefined) return null;
@@ -97,7 +96,6 @@ function PasswordForm({ email, organization }: SignInFormProps) {
   );
 }
 
-/** A button for each organization of the address. */
 function OrganizationChoice({
   organizations,
   credentials,
@@ -127,9 +125,71 @@ function OrganizationChoice({
   );
 }
 
-/** Message of a failed sign-in. */
 function signInFault(error: RequestError): string {
   if (error.status === 429 || (error.kind !== 'unavailable' && error.kind !== 'refused'))
     return formFault(error);
   return t(error.kind === 'unavailable' ? 'signInUnavailable' : 'signInWrong');
+}
+
+interface SignOnProps {
+  readonly organization?: string | undefined;
+  /** The organization must be named first. */
+  readonly names: boolean;
+  /** There is no other way to sign in. */
+  readonly isOnly: boolean;
+}
+
+/** Leads to the organization's provider, which returns to the current address. */
+function SignOn({ organization, names, isOnly }: SignOnProps) {
+  const look = isOnly ? 'primary' : '';
+  if (names)
+    return (
+      <Form
+        submit={t('signOn')}
+        look={look}
+        task={async (field) => location.assign(hrefOfSignOn(field('organization').trim().toLowerCase()))}
+      >
+        <OrganizationField isRequired />
+      </Form>
+    );
+  return (
+    <a class={`button ${look}`} href={hrefOfSignOn(organization)}>
+      {t('signOn')}
+    </a>
+  );
+}
+
+function OrganizationField({ isRequired = false }: { readonly isRequired?: boolean }) {
+  return (
+    <Field
+      label={t('organization')}
+      name="organization"
+      autocomplete="organization"
+      autocapitalize="none"
+      required={isRequired}
+      hint={t('signInOrganizationHint')}
+    />
+  );
+}
+
+function hrefOfSignOn(organization: string | undefined): string {
+  const isHere = place.value.view !== '' && place.value.view !== 'sign-in';
+  return withQuery('/api/v1/auth/sign-on', {
+    organization,
+    return: isHere ? `/${location.hash}` : undefined,
+  });
+}
+
+function SignOnFault() {
+  const { view, query } = place.value;
+  const fault = query.get('fault');
+  if (view !== 'sign-in' || fault === null) return null;
+  const key = `signOn_${fault}`;
+  const reference = query.get('reference');
+  return (
+    <div class="sign-on-fault fault" role="alert">
+      <p>{t(isTextKey(key) ? key : 'signOn_failed')}</p>
+      {reference !== null && <p class="muted">{t('frameReference', { id: reference.slice(0, 128) })}</p>}
+    </div>
+  );
 }

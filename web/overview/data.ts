@@ -14,10 +14,7 @@ export interface OverviewData {
   readonly newActors: NewActors;
 }
 
-/**
- * All data of the overview, in six requests; more if an organization has very many actors, or if midnight is
- * not at a full hour of UTC.
- */
+/** Six requests; more with very many actors, or if midnight is not at a full hour of UTC. */
 export async function readOverview(abort: AbortSignal): Promise<OverviewData> {
   const nowMs = serverNow();
   const ask = <T>(path: string, from: number, to: number, more: Parameters = {}) =>

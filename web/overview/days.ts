@@ -17,7 +17,6 @@ export interface Day {
   readonly hours: readonly (Hour | undefined)[];
 }
 
-/** The count to take from an hour. */
 export type Count = (hour: Hour) => number;
 export const allOf: Count = ({ success, failure }) => success + failure;
 export const failuresOf: Count = ({ failure }) => failure;
@@ -72,10 +71,7 @@ export function totalOf(day: Day | undefined, count: Count): number {
   return (day?.hours ?? []).reduce((sum, hour) => sum + (hour === undefined ? 0 : count(hour)), 0);
 }
 
-/**
- * Days comparable with today: working days or weekends, from the first with any event, so that the time
- * before the service was used does not count as quiet.
- */
+/** Working days or weekends like today, from the first with any event: time before it was not quiet, but unused. */
 export function daysLike([today, ...before]: readonly Day[]): Day[] {
   if (today === undefined) return [];
   const last = before.findLastIndex((day) => totalOf(day, allOf) > 0);

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { toRfc3339 } from '../api/instant.ts';
-import { formatMinute, formatNumber, formatWeekday } from '../ui/format.ts';
+import { formatMinute, formatWeekday } from '../ui/format.ts';
 import { hrefOf } from '../ui/router.ts';
 import { t } from '../ui/text.ts';
 import { allOf, type Day, type Hour } from './days.ts';
@@ -89,11 +89,8 @@ export function HeatMap({ days }: { readonly days: readonly Day[] }) {
 
 function fieldOf(hour: Hour, full: number) {
   const count = allOf(hour);
-  const words = t('eventsOfTime', {
-    time: `${formatWeekday(hour.from)} ${formatMinute(hour.from)} – ${formatMinute(hour.to + 1)}`,
-    n: formatNumber(count),
-    failed: formatNumber(hour.failure),
-  });
+  const time = `${formatWeekday(hour.from)} ${formatMinute(hour.from)} – ${formatMinute(hour.to + 1)}`;
+  const words = t('eventsOfTime', { time, n: count, failed: hour.failure });
   const range = new URLSearchParams({ from: toRfc3339(hour.from), to: toRfc3339(hour.to) });
   const shade =
     count >= full * farOutTimes ? 'far-out' : Math.min(shades, Math.ceil((count / full) * shades));
@@ -107,9 +104,9 @@ function Legend({ full }: { readonly full: number }) {
       {Array.from({ length: shades + 1 }, (_, shade) => (
         <i key={shade} {...look(shade)} />
       ))}
-      {t('overviewMany', { n: formatNumber(full) })}
+      {t('overviewMany', { n: full })}
       <i {...look('far-out')} />
-      {t('overviewFarOut', { n: formatNumber(full * farOutTimes) })}
+      {t('overviewFarOut', { n: full * farOutTimes })}
     </p>
   );
 }

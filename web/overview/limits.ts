@@ -1,4 +1,3 @@
-/** Bounds of the overview. */
 export const limits = {
   /** Today and the days it is compared with. */
   days: 14,

@@ -1,18 +1,18 @@
 import './view.css';
+import type { ComponentChildren } from 'preact';
 import { serverNow } from '../api/instant.ts';
-import { formatMinute, formatNumber, formatShare, formatWeekday, formatZone, today } from '../ui/format.ts';
+import { formatChange, formatMinute, formatShare, formatWeekday, formatZone, today } from '../ui/format.ts';
 import { RankContent } from '../ui/rank.tsx';
 import { markedText } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
 import { type Person, personWords, sharedNames } from '../ui/people.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { hrefOf } from '../ui/router.ts';
-import { t } from '../ui/text.ts';
+import { formatNumber, t } from '../ui/text.ts';
 import { type OverviewData, readOverview } from './data.ts';
-import { allOf, daysLike, failuresOf, totalOf } from './days.ts';
+import { allOf, type Count, daysLike, failuresOf, totalOf, usualByNow } from './days.ts';
 import { HeatMap } from './heat-map.tsx';
 import { limits } from './limits.ts';
-import { DayTile, Tile } from './tile.tsx';
 
 export default function OverviewView() {
   // Until the next midnight, which depends on the zone.
@@ -32,7 +32,6 @@ export default function OverviewView() {
   );
 }
 
-/** The address of today's events with filters. */
 function todayHref(filters: Readonly<Record<string, string>> = {}): string {
   return hrefOf('events', new URLSearchParams({ range: 'today', ...filters }));
 }
@@ -100,7 +99,7 @@ function NewActorsTile({ found: { actors, checked } }: { readonly found: Overvie
   const words =
     checked === undefined
       ? t(actors.length === 0 ? 'overviewNewNone' : 'overviewNewHint')
-      : t('overviewNewPart', { n: formatNumber(checked) });
+      : t('overviewNewPart', { n: checked });
   return (
     <Tile title={t('overviewNew')} value={actors.length}>
       <p class="muted">{words}</p>
@@ -131,5 +130,56 @@ function TopPanel({ title, items }: { readonly title: string; readonly items: re
       <h2>{title}</h2>
       {items.length === 0 ? <p class="muted">{t('overviewNothing')}</p> : <Ranks items={items} />}
     </section>
+  );
+}
+
+interface TileProps {
+  readonly title: string;
+  readonly href?: string;
+  readonly value: number;
+  /** `figure fault` if worse than usual. */
+  readonly look?: string;
+  readonly children: ComponentChildren;
+}
+
+function Tile({ title, href, value, look = 'figure', children }: TileProps) {
+  return (
+    <section class="tile">
+      <h2>{title}</h2>
+      <a class={look} {...(href !== undefined && { href })}>
+        {formatNumber(value)}
+      </a>
+      {children}
+    </section>
+  );
+}
+
+/** A count beyond this multiple of the usual stands out. */
+const muchMore = 1.5;
+
+interface DayTileProps {
+  readonly title: string;
+  readonly href: string;
+  readonly data: OverviewData;
+  readonly count: Count;
+  /** Any increase is marked, not only a large one. */
+  readonly isOfFailures?: boolean;
+}
+
+function DayTile({ title, href, data: { days, nowMs }, count, isOfFailures = false }: DayTileProps) {
+  const value = totalOf(days[0], count);
+  const usual = usualByNow(days, nowMs, count);
+  const ratio = isOfFailures && usual !== undefined ? value / usual : 0;
+  return (
+    <Tile title={title} href={href} value={value} look={ratio > 1 ? 'figure fault' : 'figure'}>
+      {usual === undefined || usual === 0 ? (
+        <p class="muted">{t(usual === 0 ? 'overviewUsualNone' : 'overviewUsualUnknown')}</p>
+      ) : (
+        <p class="muted">
+          <strong class={ratio > muchMore ? 'attention' : ''}>{formatChange(value / usual - 1)}</strong>{' '}
+          {t('overviewUsual', { n: usual })}
+        </p>
+      )}
+    </Tile>
   );
 }

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { send } from '../api/request.ts';
 import { loadSession } from '../api/session.ts';
 import type { Settings } from '../api/types.ts';
-import { formatNumber } from '../ui/format.ts';
 import { Form, NameField, Options } from '../ui/forms.tsx';
 import { Page } from '../ui/page.tsx';
 import { Loaded, useResource } from '../ui/resource.tsx';
@@ -82,7 +81,7 @@ function Section({ title, lead, children }: SectionProps) {
 
 function Retention({ settings }: { readonly settings: Settings }) {
   const { retention, retention_days: days, planned_removal: removal } = settings;
-  const n = formatNumber(days ?? 0);
+  const n = days ?? 0;
   const [words, meaning] =
     days === undefined
       ? [t('settingsRetentionForever'), t('settingsRetentionForeverMeans')]
@@ -97,12 +96,7 @@ function Retention({ settings }: { readonly settings: Settings }) {
       </p>
       <p class="muted">{meaning}</p>
       {removal !== undefined && (
-        <p>
-          {t('settingsRemoval', {
-            n: formatNumber(removal.events),
-            hours: formatNumber(Math.ceil(removal.in_seconds / 3600)),
-          })}
-        </p>
+        <p>{t('settingsRemoval', { n: removal.events, hours: Math.ceil(removal.in_seconds / 3600) })}</p>
       )}
       <p class="muted">{t('settingsRetentionHow')}</p>
     </div>

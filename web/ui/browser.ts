@@ -3,10 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { serverNow } from '../api/instant.ts';
 import { session } from '../api/session.ts';
 
-/**
- * A choice stored by the browser, such as the theme; the first of `values` is the default. If the browser
- * stores nothing (private windows may throw), the default applies each time.
- */
+/** A choice that the browser keeps, if it can (private windows may throw); the first of `values` is the default. */
 export function stored<T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> {
   const kept = tried(() => localStorage.getItem(name));
   const choice = signal(values.find((value) => value === kept) ?? values[0]);
@@ -86,7 +83,6 @@ export function download(href: string, name = ''): void {
   link.click();
 }
 
-/** Opens an address of this server in a new tab. */
 export function openTab(href: string): void {
   const link = document.createElement('a');
   link.href = href;

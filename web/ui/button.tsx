@@ -58,7 +58,6 @@ export function CloseButton({ onClick }: { readonly onClick: () => void }) {
 }
 
 interface CopyButtonProps {
-  /** The text to copy, asked for on the click. */
   readonly text: () => string;
   readonly label?: string;
 }

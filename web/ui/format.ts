@@ -1,18 +1,17 @@
 import { computed } from '@preact/signals';
 import { serverNow } from '../api/instant.ts';
 import { lately, stored } from './browser.ts';
-import { locale, t } from './text.ts';
+import { formatNumber, locale, t } from './text.ts';
 
 const thousand = 1000;
 const million = 1_000_000;
 const dayMs = 86_400_000;
 
-function numbers(options?: Intl.NumberFormatOptions) {
+function numbers(options: Intl.NumberFormatOptions) {
   const format = computed(() => new Intl.NumberFormat(locale.value, options));
   return (value: number): string => format.value.format(value);
 }
 
-export const formatNumber = numbers();
 /** `+12%`, of 0.12. */
 export const formatChange = numbers({ style: 'percent', signDisplay: 'exceptZero' });
 /** `4.6%`. */
@@ -91,10 +90,7 @@ export function formatInstant(micros: number): string {
   return `${formatDay(micros)} ${clock}${zoneIfTwice(micros)}`;
 }
 
-/**
- * A range, `to` inclusive: one that ends with the last microsecond of a second ends where the next second
- * begins.
- */
+/** A range, `to` inclusive: one that ends with the last microsecond of a second ends where the next second begins. */
 export function formatSpan(from: number, to: number): string {
   return `${formatInstant(from)} – ${formatInstant((to + 1) % million === 0 ? to + 1 : to)}`;
 }
@@ -177,7 +173,6 @@ export function fromField(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms * thousand;
 }
 
-/** Midnight at the start of a date, in the chosen zone. */
 function beginningOf(year: number, month: number, day: number): number {
   const ms = zone.value === 'utc' ? Date.UTC(year, month, day) : new Date(year, month, day).getTime();
   return ms * thousand;

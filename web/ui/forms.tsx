@@ -14,7 +14,6 @@ interface FormProps {
   /** Label of the submit button; undefined if the fields are buttons. */
   readonly submit?: string | undefined;
   readonly look?: string | undefined;
-  /** False while it cannot be sent. */
   readonly isReady?: boolean | undefined;
   /** Message of a failure; undefined if a field shows it. */
   readonly wordsOf?: ((error: RequestError) => string | undefined) | undefined;
@@ -73,7 +72,6 @@ export function Form({ task, wordsOf = formFault, children, ...props }: FormProp
   );
 }
 
-/** Message of a failed form. */
 export function formFault(error: RequestError): string {
   if (error.kind === 'offline' || error.kind === 'broken') return t(`failure_${error.kind}`);
   if (error.status === 429) return t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 });
@@ -112,7 +110,6 @@ type FieldProps = InputHTMLAttributes & {
   readonly options?: readonly (readonly [value: string, words: string])[] | undefined;
 };
 
-/** A field with its label and a hint or an error. */
 export function Field({ label, hint, fault, options, ...attributes }: FieldProps) {
   const id = useId();
   const note = fault ?? hint;
@@ -170,7 +167,6 @@ interface OptionsProps<T extends string> {
   readonly onChange?: (value: T, isChosen: boolean) => void;
 }
 
-/** Choices, each with its meaning. */
 export function Options<T extends string>({ label, options, chosen, onChange, ...input }: OptionsProps<T>) {
   const id = useId();
   return (

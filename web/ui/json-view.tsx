@@ -1,6 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
-import { formatNumber } from './format.ts';
 import { layOut } from './json-text.ts';
 import { escapedJson } from './marked.tsx';
 import { t } from './text.ts';
@@ -27,7 +26,7 @@ export function JsonView({ text }: { readonly text: string }) {
       </pre>
       {rest > 0 && (
         <Button look="small" onClick={() => setCount(count + 2 * charactersAtOnce)}>
-          {t('jsonMore', { n: formatNumber(rest) })}
+          {t('jsonMore', { n: rest })}
         </Button>
       )}
     </>

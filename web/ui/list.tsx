@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { fromRfc3339 } from '../api/instant.ts';
 import type { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
-import { formatAgo, formatExact, formatMoment, formatNumber } from './format.ts';
+import { formatAgo, formatExact, formatMoment } from './format.ts';
 import { type Action, ActionMenu } from './menu.tsx';
 import { Page } from './page.tsx';
 import { FailureOf, Skeleton } from './resource.tsx';
@@ -14,7 +14,6 @@ export interface Column<T> {
   readonly title: ComponentChildren;
   /** Classes of its cells, such as `roomy-only`, which phones hide. */
   readonly look?: string;
-  /** Undefined if there is no value. */
   readonly cell: (item: T) => ComponentChildren;
 }
 
@@ -28,14 +27,11 @@ interface TableProps<T> {
 
 interface ListPageProps<T extends { readonly id: string }> extends TableProps<T> {
   readonly lead: string;
-  /** Label of the button that creates an item. */
   readonly make: string;
   readonly onMake: () => void;
-  /** Above the table, such as a filter. */
   readonly bar?: ComponentChildren;
   readonly nameOf: (item: T) => string;
   readonly actions: (item: T) => readonly Action[];
-  /** Shown if there are no items. */
   readonly empty: string;
   readonly dialog: ComponentChildren;
 }
@@ -67,9 +63,7 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
       {items?.length === 0 ? <p class="empty">{empty}</p> : <Table {...table} />}
       {rest > 0 && (
         <p class="empty">
-          <Button onClick={() => setShown(Number.POSITIVE_INFINITY)}>
-            {t('listMore', { n: formatNumber(rest) })}
-          </Button>
+          <Button onClick={() => setShown(Number.POSITIVE_INFINITY)}>{t('listMore', { n: rest })}</Button>
         </p>
       )}
       {dialog}

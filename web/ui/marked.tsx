@@ -1,7 +1,4 @@
-/**
- * Control and format characters without a shape, directional ones included, but not those that join letters
- * and emoji.
- */
+/** Control and format characters without a shape, but for those that join letters and emoji. */
 const shapeless = /(?!\t|\n|\u200c|\u200d|[\u{e0020}-\u{e007f}])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 /** Spaces of all kinds, and letters without a shape. */
 const blanks = /^[\s\u115f\u1160\u2800\u3164\uffa0]+$/;
@@ -22,10 +19,7 @@ export function escapedJson(text: string): string {
   return text.replaceAll(shapeless, (one) => one.split('').map(escaped).join(''));
 }
 
-/**
- * A producer's text, which cannot change anything around it. Invisible characters are drawn as marks; copying
- * and searching use the text itself.
- */
+/** A producer's text. Invisible characters are drawn as marks; copying and searching use the text itself. */
 export function Marked({ text }: { readonly text: string }) {
   const shown = markedText(text);
   return shown === text ? <bdi>{text}</bdi> : <Drawn text={text} head={shown} tail="" />;

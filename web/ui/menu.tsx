@@ -51,7 +51,6 @@ export function Menu({ button, label, class: look = 'button', children }: MenuPr
 
 export interface Action {
   readonly words: string;
-  /** The action removes something. */
   readonly isDanger?: boolean;
   readonly onChoose: () => void;
 }

@@ -4,7 +4,6 @@ interface PageProps {
   readonly class?: string;
   readonly title: string;
   readonly lead: string;
-  /** Beside the title. */
   readonly end?: ComponentChildren;
   readonly children: ComponentChildren;
 }

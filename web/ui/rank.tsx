@@ -1,5 +1,5 @@
-import { formatNumber } from './format.ts';
 import { Marked } from './marked.tsx';
+import { formatNumber } from './text.ts';
 
 interface RankContentProps {
   readonly words: string;
@@ -7,10 +7,7 @@ interface RankContentProps {
   readonly sum?: string | undefined;
 }
 
-/**
- * An entry of a list of frequent values, in an element of class `rank` whose `--share` of the highest draws a
- * bar.
- */
+/** An entry of a list of frequent values, in an element of class `rank` whose `--share` of the highest draws a bar. */
 export function RankContent({ words, count, sum }: RankContentProps) {
   return (
     <>

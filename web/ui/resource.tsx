@@ -1,14 +1,11 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { get, type RequestError } from '../api/request.ts';
+import { get, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
 import { t, type TextKey } from './text.ts';
 
-/**
- * The answer to a question, or the JSON of a path, while a view is shown; loaded anew when `inputs` change.
- * `reload` keeps the old data until the new answer.
- */
+/** The answer to a question, or the JSON of a path; `reload` keeps the old data until the new answer. */
 export function useResource<T>(
   question: string | ((signal: AbortSignal) => Promise<T>),
   inputs: readonly unknown[] = [question],
@@ -31,21 +28,39 @@ export function useResource<T>(
 
 interface LoadedProps<T> {
   readonly resource: Resource<T>;
+  /** Beside other parts of the view: a short failure, which replaces the data. */
+  readonly isSmall?: boolean;
   readonly children: (data: T) => ComponentChildren;
 }
 
 /** The data of a resource, below its failure if it has one. */
-export function Loaded<T>({ resource, children }: LoadedProps<T>) {
-  const data = resource.data.value;
+export function Loaded<T>({ resource, isSmall = false, children }: LoadedProps<T>) {
+  const hasFailed = resource.error.value !== undefined;
+  const data = isSmall && hasFailed ? undefined : resource.data.value;
   return (
     <>
-      <FailureOf resource={resource} />
+      <FailureOf resource={resource} isSmall={isSmall} />
       {data !== undefined && children(data)}
-      {data === undefined && resource.error.value === undefined && (
-        <span class="skeleton" role="status" aria-label={t('loading')} />
-      )}
+      {data === undefined && !hasFailed && <span class="skeleton" role="status" aria-label={t('loading')} />}
     </>
   );
+}
+
+/** Code that comes with its first use. Rejects with RequestError. */
+export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch {
+    throw new RequestError('offline', { detail: 'The code of this part could not be loaded.' });
+  }
+}
+
+/** A component whose code is loaded when it is first shown. */
+export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
+  return (props) => {
+    const { resource } = useResource(() => loadPart(load), []);
+    return <Loaded resource={resource}>{(Part) => <Part {...props} />}</Loaded>;
+  };
 }
 
 /** A placeholder bar; `at` varies its length. */
@@ -57,12 +72,10 @@ interface FailureProps {
   readonly error: RequestError;
   /** Beside other failures of the same view: only the largest is announced. */
   readonly isSmall?: boolean;
-  /** Unix milliseconds of the next retry, if there is one. */
   readonly retryAt?: number | undefined;
   readonly onRetry?: () => void;
 }
 
-/** Describes a failure and the next retry. */
 export function Failure({ error, isSmall = false, retryAt, onRetry }: FailureProps) {
   const { request_id: id } = error.problem;
   return (
@@ -89,7 +102,6 @@ interface FailureOfProps {
   readonly isSmall?: boolean;
 }
 
-/** The failure of a resource, if it has one. */
 export function FailureOf({ resource, isSmall = false }: FailureOfProps) {
   const error = resource.error.value;
   if (error === undefined) return null;

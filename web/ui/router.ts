@@ -1,9 +1,6 @@
 import { signal } from '@preact/signals';
 
-/**
- * The address: `#/events?actor=…`. Browsers do not send the part after `#`, so search values (addresses, file
- * names) stay out of a proxy's log.
- */
+/** Browsers do not send the part after `#`, so values searched for stay out of a proxy's log. */
 export interface Route {
   /** First part of the path; may be empty. */
   readonly view: string;

@@ -1,30 +1,22 @@
 import { computed, signal } from '@preact/signals';
 
-/**
- * Browsers lay out at most some 30 million pixels; above this bound a pixel of the bar stands for several
- * rows.
- */
+/** Browsers lay out at most some 30 million pixels; above this bound a pixel of the bar stands for several rows. */
 const heightPixelsMax = 8_000_000;
 /** After scrolling stops, the bar is aligned with the rows. */
 const restMs = 150;
 
-/** A scrolling element. */
 export interface Bar {
   scrollTop: number;
   readonly scrollHeight: number;
   readonly clientHeight: number;
 }
 
-/**
- * The position of a list, in rows. Scrolling moves the rows by pixels; dragging the bar of a list higher than
- * any element moves by the bar's share.
- */
+/** A position in rows. Scrolling moves by pixels; dragging the bar of a very long list, by the bar's share. */
 export class RowScroll {
   /** The first visible row; the fraction is hidden. */
   readonly top = signal(0);
   readonly count = signal(0);
   readonly rowHeight = signal(1);
-  /** Pixels for rows. */
   readonly height = signal(0);
   /** Pixels of the scrolled content. */
   readonly length = computed(() => Math.min(this.count.value * this.rowHeight.value, heightPixelsMax));
@@ -38,12 +30,10 @@ export class RowScroll {
     if (bar === undefined) clearTimeout(this.#rest);
   }
 
-  /** Fully visible rows. */
   get visible(): number {
     return Math.max(1, Math.floor(this.height.value / this.rowHeight.value));
   }
 
-  /** Scrolls a row to the top. */
   scrollTo(index: number): void {
     this.#move(index);
     this.#alignBar();
@@ -55,7 +45,6 @@ export class RowScroll {
     this.scrollTo(this.top.value + rows);
   }
 
-  /** Scrolls as little as needed to show the row. */
   reveal(index: number): void {
     const rows = this.height.value / this.rowHeight.value;
     if (index < this.top.value) this.scrollTo(index);

@@ -1,6 +1,5 @@
 import { CopyButton } from './button.tsx';
 
-/** A text to copy as a whole. */
 export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
   return (
     <div class="secret">

@@ -1,5 +1,5 @@
 import { get, RequestError } from '../api/request.ts';
-import { session } from '../api/session.ts';
+import { who } from '../api/session.ts';
 import type { SignOnOptions } from '../api/types.ts';
 import { useResource } from './resource.tsx';
 
@@ -20,7 +20,5 @@ export function useSignOnOptions(organization: string | undefined): SignOnOption
 
 /** Whether users of the page's organization may sign in by password; false until the server has answered. */
 export function useHasPasswords(): boolean {
-  const { value } = session;
-  const options = useSignOnOptions(value.state === 'in' ? value.who.organization.slug : undefined);
-  return options?.passwords === true;
+  return useSignOnOptions(who.value?.organization.slug)?.passwords === true;
 }

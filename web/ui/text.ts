@@ -6,7 +6,6 @@ export type { TextKey };
 type Language = 'en' | 'de';
 type Texts = Readonly<Record<TextKey, string>>;
 
-/** The texts of the chosen language. */
 const texts = signal({} as Texts);
 
 export function isTextKey(key: string): key is TextKey {
@@ -35,13 +34,17 @@ export async function changeLanguage(next: Language): Promise<void> {
   });
 }
 
+const numbers = computed(() => new Intl.NumberFormat(locale.value));
+export const formatNumber = (value: number): string => numbers.value.format(value);
+
 /** The text of a key; `{n:event:events}` is the first word if `n` is one, otherwise the second. */
 export function t(key: TextKey, values: Readonly<Record<string, string | number>> = {}): string {
   return texts.value[key].replaceAll(
     /\{(\w+)(?::([^:}]+):([^}]+))?\}/g,
     (_, name: string, one?: string, many?: string) => {
-      const value = String(values[name] ?? '');
-      return (value === '1' ? one : many) ?? value;
+      const value = values[name] ?? '';
+      const text = typeof value === 'number' ? formatNumber(value) : value;
+      return (text === '1' ? one : many) ?? text;
     },
   );
 }

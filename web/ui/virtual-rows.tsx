@@ -7,9 +7,7 @@ interface VirtualRowsProps {
   readonly scroll: RowScroll;
   readonly count: number;
   readonly row: (index: number) => ComponentChildren;
-  /** Called with the first and last visible row. */
   readonly onShow: (first: number, last: number) => void;
-  /** Stays above the rows. */
   readonly head: ComponentChildren;
   /** Attributes of the scrolling element: role, name, keys. */
   readonly attributes: HTMLAttributes<HTMLDivElement>;

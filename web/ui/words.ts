@@ -1,7 +1,4 @@
-/**
- * All texts, English and German; `{name}` stands for a value, see `t`. A key begins with its view; a text of
- * several views has no prefix.
- */
+/** English and German; `{name}` stands for a value, see `t`. Texts of one view begin with its name. */
 export const words = {
   actions: ['Actions', 'Aktionen'],
   actor: ['Actor', 'Akteur'],

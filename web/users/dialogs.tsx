@@ -79,7 +79,6 @@ export function UserRole({ user, onDone, onClose }: OfUser) {
   );
 }
 
-/** Ends all access, sessions included. */
 export function DisableUser({ user, onDone, onClose }: OfUser) {
   const task = async () => {
     await send('POST', `${path}/${user.id}/disable`);
@@ -97,7 +96,6 @@ export function DisableUser({ user, onDone, onClose }: OfUser) {
 
 interface LinkMakerProps {
   readonly user: User;
-  /** A new user has no password yet. */
   readonly isNew?: boolean;
   readonly onClose: () => void;
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { session } from '../api/session.ts';
+import { who } from '../api/session.ts';
 import type { User, Users } from '../api/types.ts';
 import { type Column, ListPage, Moment, useDialog } from '../ui/list.tsx';
 import { Marked } from '../ui/marked.tsx';
@@ -14,7 +14,7 @@ export default function UsersView() {
   const { dialog, ask, onClose, onDone } = useDialog(reload);
   const sought = place.value.query.get('name') ?? '';
   const users = resource.data.value?.data.filter((user) => matches(user, sought));
-  const ownId = session.value.state === 'in' ? session.value.who.user.id : undefined;
+  const ownId = who.value?.user.id;
   const hasPasswords = useHasPasswords();
   const onMade = (user: User) => onDone(hasPasswords && <LinkMaker {...{ user, onClose }} isNew />);
   const actions = (user: User) => {
