@@ -15,13 +15,21 @@ const texts = changeLanguage(language.value);
 if (location.pathname === '/docs') {
   void Promise.all([import('./docs/view.tsx'), texts]).then(([{ default: Docs }]) => render(<Docs />, root));
 } else {
-  // Loads in parallel with the session; the view that shows it reports a failure.
   const view = views.find(({ path }) => path === place.value.view) ?? views[0];
+  let begin: (() => void) | undefined;
+  // Drawing takes longer than asking, so the first rows are asked for before anything is drawn.
+  const beginOnce = () => {
+    if (who.value === undefined || view?.roles.includes(who.value.user.role) !== true) return;
+    begin?.();
+    begin = undefined;
+  };
+  who.subscribe(beginOnce);
+  // The view that shows the code reports its failure.
   const code = view?.load().catch(() => undefined);
-  // Asking before the first drawing shows the first rows a fifth of a second earlier.
-  void loadSession().then(async () => {
-    const { begin } = (await code) ?? {};
-    if (who.value !== undefined && view?.roles.includes(who.value.user.role)) begin?.();
+  void code?.then((module) => {
+    begin = module?.begin;
+    beginOnce();
   });
+  void loadSession();
   void texts.then(() => render(<Frame />, root));
 }

@@ -35,6 +35,27 @@ const firstLoadBytes = `performance.getEntries()
     performance.getEntriesByType('resource').find((one) => one.name.includes('/portal/rows')).responseEnd)
   .reduce((sum, { encodedBodySize = 0 }) => sum + encodedBodySize, 0)`;
 
+/** When the rows are asked for, and when the bar is drawn; the session's answer comes once the view's code is there. */
+const noteDrawn = `
+  const rest = () => new Promise((resolve) => setTimeout(resolve));
+  const viewCode = () => performance.getEntriesByType('resource').find(({ name }) => /view-[^/]*\\.js$/.test(name));
+  const fetchAny = globalThis.fetch;
+  globalThis.fetch = async (path, init) => {
+    if (String(path).includes('/whoami')) {
+      while (viewCode() === undefined) await rest();
+      await import(viewCode().name);
+      await rest();
+    }
+    if (String(path).includes('/portal/rows')) globalThis.rowsRequestedAt ??= performance.now();
+    return fetchAny(path, init);
+  };
+  new MutationObserver((_, observer) => {
+    if (document.querySelector('.bar') === null) return;
+    observer.disconnect();
+    globalThis.barDrawnAt = performance.now();
+  }).observe(document, { childList: true, subtree: true });
+`;
+
 let server: SharedServer;
 let shared: SharedPage;
 let tenant: Tenant;
@@ -117,10 +138,12 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     const auditor = await shared.open('zoe@a.example', all);
     assert.deepEqual(await auditor.locator('nav a').allTextContents(), ['Overview', 'Events', 'Receipts']);
     await rows(auditor).first().waitFor();
+    await auditor.addInitScript(noteDrawn);
     await auditor.reload();
     await rows(auditor).first().waitFor();
     const bytes = await auditor.evaluate<number>(firstLoadBytes);
     assert.ok(bytes > 10_000 && bytes < firstLoadBytesMax, `the first load is ${bytes} bytes`);
+    assert.ok(await auditor.evaluate<boolean>('rowsRequestedAt < barDrawnAt'), 'rows are asked for first');
     // What takes the engine longest is asked for once rows are there.
     await auditor.locator('.facets button').first().waitFor();
     await auditor.locator('.chart .success').first().waitFor();

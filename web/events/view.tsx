@@ -1,11 +1,11 @@
 import './view.css';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
-import { fromRfc3339 } from '../api/instant.ts';
+import { fromRfc3339, serverNow } from '../api/instant.ts';
 import { isPrinting } from '../ui/browser.ts';
 import { Button } from '../ui/button.tsx';
-import { formatMoment, today } from '../ui/format.ts';
+import { formatExact, formatMoment, today } from '../ui/format.ts';
 import { FailureOf, Loaded, loadPart, Skeleton, useResource } from '../ui/resource.tsx';
-import { t } from '../ui/text.ts';
+import { formatNumber, t } from '../ui/text.ts';
 import { Chart } from './chart.tsx';
 import type { DetailProps } from './detail.tsx';
 import { Facets } from './facets.tsx';
@@ -24,6 +24,11 @@ export default function EventsView() {
   // Like any resource, before the browser lays out.
   useLayoutEffect(begin, [query, today.value]);
   useEffect(() => () => model.stop(), []);
+  useEffect(() => {
+    // A browser's first number and first time take as long to format as a screen of rows: not once these are there.
+    formatExact(serverNow() * 1000);
+    formatNumber(0);
+  }, []);
   const hasFailed = model.list.error.value !== undefined;
   const printed = isPrinting.value && !hasFailed ? model.list.data.value : undefined;
   useEffect(() => {

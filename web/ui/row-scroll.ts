@@ -87,6 +87,8 @@ export class RowScroll {
 
   #alignBar(): void {
     if (this.#bar === undefined) return;
+    // Any access to the bar makes the browser lay out.
+    if (this.top.value === 0 && this.#scrolled === 0) return;
     const share = this.topMax.value === 0 ? 0 : this.top.value / this.topMax.value;
     this.#bar.scrollTop = this.#isScaled ? share * this.#barMax : this.top.value * this.rowHeight.value;
     this.#scrolled = this.#bar.scrollTop;
