@@ -263,10 +263,11 @@ describe('the web page', { skip: withoutBrowser() }, () => {
 
   test('goes on where it was after a session has ended, and with another password', async () => {
     const page = await shared.open('zoe@a.example', `${all}&status=Failure`);
-    await rows(page).first().waitFor();
+    const actor = page.locator('.facets button', { hasText: 'User 2' });
+    await actor.waitFor();
     const other = await signIn(server, 'zoe@a.example');
     await other.send('POST', '/api/v1/portal/password', { current: password, new: `${password} 2` });
-    await page.locator('.facets button', { hasText: 'User 2' }).click();
+    await actor.click();
     const dialog = page.getByRole('dialog', { name: 'Sign in again' });
     await dialog.waitFor();
     await fillSignIn(page, undefined, `${password} 2`);
@@ -283,7 +284,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     // What is asked between the sessions waits for the next one, and nobody has to sign in for it.
     await page.route('**/auth/login-handler', async (route) => {
       const refused = page.waitForResponse((response) => response.status() === 401);
-      await page.locator('.facets button', { hasText: 'User 2' }).dispatchEvent('click');
+      await actor.dispatchEvent('click');
       await refused;
       assert.equal(await dialog.count(), 0);
       await route.continue();

@@ -5,9 +5,12 @@ import type { ApiKey, IssuedApiKey, NewApiKey } from '../api/types.ts';
 import { Field, type Fields, FormDialog, NameField, Options } from '../ui/forms.tsx';
 import { Secret } from '../ui/secret.tsx';
 import { announcement, t } from '../ui/text.ts';
-import { nameOf } from './columns.tsx';
 
 const path = '/api/v1/portal/api-keys';
+
+export function nameOf({ name, id }: ApiKey): string {
+  return name ?? id;
+}
 
 interface Ways {
   readonly onIssued: (key: IssuedApiKey) => void;
@@ -112,13 +115,7 @@ export function RevokeKey({ apiKey, onDone, onClose }: RevokeKeyProps) {
 }
 
 /** Shows a new key. Its text cannot be shown again. */
-export function IssuedKey({
-  issued,
-  onClose,
-}: {
-  readonly issued: IssuedApiKey;
-  readonly onClose: () => void;
-}) {
+export function IssuedKey({ issued, onClose }: Pick<Ways, 'onClose'> & { readonly issued: IssuedApiKey }) {
   const { key, scopes } = issued;
   const ask = `curl -H 'X-API-Key: ${key}'`;
   const audit = `${location.origin}/api/v1/audit`;

@@ -3,7 +3,7 @@ import { serverNow } from '../api/instant.ts';
 import { get, RequestError, withQuery } from '../api/request.ts';
 import type { EvidenceInclusion } from '../api/types.ts';
 import { download } from '../ui/browser.ts';
-import { Button, Icon } from '../ui/button.tsx';
+import { Button } from '../ui/button.tsx';
 import { formatDuration, formatLately } from '../ui/format.ts';
 import { Loaded, useResource } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
@@ -57,10 +57,10 @@ function Known({ proof, seq }: { readonly proof: Proof; readonly seq: string }) 
       <p class={looks[proof.state]}>{t(`evidence_${proof.state}`, valuesOf(proof))}</p>
       {'inclusion' in proof && (
         <Button
+          icon="down"
           look="small"
           onClick={() => download(withQuery(proofPath, { seq }), `proof-${proof.inclusion.position}.json`)}
         >
-          <Icon name="down" />
           {t('eventsEvidenceProof')}
         </Button>
       )}

@@ -96,13 +96,8 @@ interface FacetProps {
   readonly values: readonly FacetValue[];
 }
 
-interface SeenTimes {
-  readonly first_seen: string;
-  readonly last_seen: string;
-}
-
 /** `First seen 22 Nov 09:30, last seen 23 Nov 10:00`. */
-export function seenWords({ first_seen, last_seen }: SeenTimes): string {
+export function seenWords({ first_seen, last_seen }: Record<'first_seen' | 'last_seen', string>): string {
   const [first, last] = [first_seen, last_seen].map((time) => formatMoment(fromRfc3339(time) ?? 0));
   return t('eventsSeen', { first: first ?? '', last: last ?? '' });
 }

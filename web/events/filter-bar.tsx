@@ -1,19 +1,21 @@
+import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { lately, useKey } from '../ui/browser.ts';
 import { Button, Icon } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { formatLately } from '../ui/format.ts';
+import { Marked, markedText } from '../ui/marked.tsx';
 import { lazy } from '../ui/resource.tsx';
 import { t } from '../ui/text.ts';
-import { Chips } from './chips.tsx';
 import type { EventList } from './event-list.ts';
 import { Facets } from './facets.tsx';
+import { type Filter, parameterOf } from './filters.ts';
 import { model } from './model.ts';
 import { endsNow } from './query.ts';
 import { RangeMenu } from './range-menu.tsx';
 import { Search } from './search.tsx';
 import { Compare, Seen } from './seen.tsx';
-import { totalWords } from './words.ts';
+import { filterWords, totalWords, valueWords } from './words.ts';
 
 export function FilterBar() {
   const { range } = model.query.value;
@@ -29,8 +31,7 @@ export function FilterBar() {
       {range !== 'all' && <Compare />}
       {endsNow(range) && <FollowButton />}
       {fresh > 0 && !model.live.follows.value && (
-        <Button look="small live" onClick={() => model.showNewest()}>
-          <Icon name="up" />
+        <Button icon="up" look="small live" onClick={() => model.showNewest()}>
           {t('eventsNew', { n: fresh })}
         </Button>
       )}
@@ -62,8 +63,13 @@ function FollowButton() {
   const toggle = () => model.follow(!isOn.peek() || !isAtTop.peek());
   useKey('f', toggle);
   return (
-    <Button look="small follow" aria-pressed={isOn.value} aria-keyshortcuts="f" onClick={toggle}>
-      {isLost && <Icon name="warning" />}
+    <Button
+      icon={isLost ? 'warning' : undefined}
+      look="small follow"
+      aria-pressed={isOn.value}
+      aria-keyshortcuts="f"
+      onClick={toggle}
+    >
       {t(isLost ? lost : words)}
     </Button>
   );
@@ -74,8 +80,7 @@ function FacetsSheet() {
   const [isOpen, setOpen] = useState(false);
   return (
     <div class="facets-sheet">
-      <Button onClick={() => setOpen(true)}>
-        <Icon name="filter" />
+      <Button icon="filter" onClick={() => setOpen(true)}>
         <span class="roomy">{t('eventsFacets')}</span>
       </Button>
       {isOpen && (
@@ -97,8 +102,7 @@ function ExportButtons({ list }: { readonly list: EventList | undefined }) {
   const [open, setOpen] = useState<{ readonly list: EventList; readonly dialog: keyof typeof dialogs }>();
   const isReady = list !== undefined && list.total > 0 && !model.list.isLoading.value;
   const button = (dialog: keyof typeof dialogs, icon: 'down' | 'check') => (
-    <Button look="export" disabled={!isReady} onClick={() => list && setOpen({ list, dialog })}>
-      <Icon name={icon} />
+    <Button icon={icon} look="export" disabled={!isReady} onClick={() => list && setOpen({ list, dialog })}>
       <span class="roomy">{t(dialog === 'case' ? 'eventsCase' : 'eventsExport')}</span>
     </Button>
   );
@@ -110,5 +114,58 @@ function ExportButtons({ list }: { readonly list: EventList | undefined }) {
       {/* Going back to another query closes it. */}
       {Dialog && open.list === list && <Dialog list={list} onClose={() => setOpen(undefined)} />}
     </>
+  );
+}
+
+/** The active filters as a sentence; each value can be removed. */
+function Chips() {
+  const { filters, unread = [] } = model.query.value;
+  const ignored = model.list.data.value?.ignored ?? [];
+  if (filters.length + unread.length === 0) return null;
+  return (
+    <ul class="chips line" aria-label={t('eventsFilterLabel')}>
+      {filters.map((filter) => {
+        const parameter = parameterOf(filter);
+        return (
+          <li key={parameter} class={`chip${filter.isNot ? ' not' : ''}`}>
+            <span class="muted">{filterWords(filter)}</span>{' '}
+            {filter.values.map((value, index) => chipValue(filter, value, index))}
+            {ignored.includes(parameter) && <span class="fault">{t('eventsChipIgnored')}</span>}
+          </li>
+        );
+      })}
+      {unread.map((text) => (
+        <li key={text} class="chip">
+          <Marked text={text} /> <span class="fault">{t('eventsChipIgnored')}</span>
+        </li>
+      ))}
+      {filters.length > 1 && (
+        <li>
+          <Button look="quiet small" onClick={() => model.change({ filters: [] })}>
+            {t('eventsClear')}
+          </Button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function chipValue(filter: Filter, value: string, index: number) {
+  const { name, isNot } = filter;
+  const words = valueWords(name, value);
+  return (
+    <Fragment key={value}>
+      {index > 0 && <span class="muted"> {t(name === 'q' && !isNot ? 'eventsAnd' : 'eventsOr')} </span>}
+      <span class="cut" title={markedText(words)}>
+        <Marked text={words} />
+      </span>
+      <button
+        type="button"
+        aria-label={t('eventsChipRemove', { filter: `${filterWords(filter)} ${markedText(words)}` })}
+        onClick={() => model.unfilter(name, value, isNot)}
+      >
+        <Icon name="close" />
+      </button>
+    </Fragment>
   );
 }

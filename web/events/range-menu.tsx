@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { serverNow } from '../api/instant.ts';
-import { Button, Icon } from '../ui/button.tsx';
+import { Button } from '../ui/button.tsx';
 import { fromField, toField, zone } from '../ui/format.ts';
 import { Field, type Fields, Form } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
@@ -8,24 +8,15 @@ import { t } from '../ui/text.ts';
 import { type EventQuery, exactRange, type ExactRange, rangeNames } from './query.ts';
 import { rangeWords } from './words.ts';
 
-interface RangeMenuProps {
-  readonly range: EventQuery['range'];
-  readonly onChange: (range: EventQuery['range']) => void;
+interface RangeProps<R> {
+  readonly range: R;
+  readonly onChange: (range: R) => void;
 }
 
-export function RangeMenu({ range, onChange }: RangeMenuProps) {
+export function RangeMenu({ range, onChange }: RangeProps<EventQuery['range']>) {
   const words = rangeWords(range);
   return (
-    <Menu
-      label={`${t('eventsRange')}: ${words}`}
-      button={
-        <>
-          <Icon name="clock" />
-          {words}
-          <Icon name="chevron" />
-        </>
-      }
-    >
+    <Menu icon="clock" label={`${t('eventsRange')}: ${words}`} button={words}>
       {(close) => {
         const choose = (next: EventQuery['range']) => {
           close();
@@ -50,12 +41,7 @@ export function RangeMenu({ range, onChange }: RangeMenuProps) {
   );
 }
 
-interface ExactFormProps {
-  readonly range: ExactRange;
-  readonly onChange: (range: ExactRange) => void;
-}
-
-function ExactForm({ range, onChange }: ExactFormProps) {
+function ExactForm({ range, onChange }: RangeProps<ExactRange>) {
   const [begun] = useState(range);
   const textOf = (micros: number | undefined) => (micros === undefined ? '' : toField(micros));
   const task = async (field: Fields) => {

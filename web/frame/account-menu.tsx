@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { signOut } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
 import { theme } from '../ui/browser.ts';
-import { Button, Icon } from '../ui/button.tsx';
+import { Button } from '../ui/button.tsx';
 import { zone } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
 import { Menu } from '../ui/menu.tsx';
@@ -20,24 +20,19 @@ export function AccountMenu({ who }: { readonly who: Whoami }) {
   return (
     <div class="account line">
       <Button
+        icon="clock"
         look="quiet small"
         aria-label={`${t('accountTimes')}: ${t(`zone_${zone.value}`)}`}
         title={t('accountTimes')}
         onClick={() => (zone.value = zone.value === 'utc' ? 'local' : 'utc')}
       >
-        <Icon name="clock" />
         {t(`zone_${zone.value}`)}
       </Button>
       <Menu
         class="button quiet"
         label={`${name}: ${t('accountMenu')}`}
-        button={
-          <>
-            <Icon name="user" />
-            <span class="name cut roomy-only">{name}</span>
-            <Icon name="chevron" />
-          </>
-        }
+        icon="user"
+        button={<span class="name cut roomy-only">{name}</span>}
       >
         {(close) => (
           <div class="account-panel stack">

@@ -75,18 +75,14 @@ export function useKey(key: string, onPress: () => void): void {
 
 /** Downloads an address of this server, which may name the file. */
 export function download(href: string, name = ''): void {
-  const link = document.createElement('a');
-  link.href = href;
-  link.download = name;
   // Without TLS only the referrer shows the service that its own page asks.
-  link.referrerPolicy = 'same-origin';
-  link.click();
+  followLink({ href, download: name, referrerPolicy: 'same-origin' });
 }
 
 export function openTab(href: string): void {
-  const link = document.createElement('a');
-  link.href = href;
-  link.target = '_blank';
-  link.rel = 'noopener';
-  link.click();
+  followLink({ href, target: '_blank', rel: 'noopener' });
+}
+
+function followLink(attributes: Partial<HTMLAnchorElement>): void {
+  Object.assign(document.createElement('a'), attributes).click();
 }

@@ -3,13 +3,19 @@ import { useState } from 'preact/hooks';
 import { announcement, t } from './text.ts';
 
 type ButtonProps = ButtonHTMLAttributes & {
+  readonly icon?: IconName | undefined;
   /** More classes of `.button`: `primary`, `quiet small`. */
   readonly look?: string | undefined;
 };
 
 /** A button that submits no form unless its `type` says so. */
-export function Button({ look = '', ...attributes }: ButtonProps) {
-  return <button type="button" class={`button ${look}`} {...attributes} />;
+export function Button({ look = '', icon, children, ...attributes }: ButtonProps) {
+  return (
+    <button type="button" class={`button ${look}`} {...attributes}>
+      {icon && <Icon name={icon} />}
+      {children}
+    </button>
+  );
 }
 
 /** Icons of 16 by 16, drawn in strokes of the text's colour. */
@@ -31,7 +37,7 @@ const paths = {
   warning: 'M8 2.5 14 13H2zM8 6.500v3M8 11.200v.1',
 } as const;
 
-type IconName = keyof typeof paths;
+export type IconName = keyof typeof paths;
 
 /** Decoration beside words or a label; hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
@@ -50,11 +56,7 @@ export function Icon({ name }: { readonly name: IconName }) {
 }
 
 export function CloseButton({ onClick }: { readonly onClick: () => void }) {
-  return (
-    <Button look="icon-button quiet" aria-label={t('close')} onClick={onClick}>
-      <Icon name="close" />
-    </Button>
-  );
+  return <Button icon="close" look="icon-button quiet" aria-label={t('close')} onClick={onClick} />;
 }
 
 interface CopyButtonProps {
@@ -69,9 +71,9 @@ export function CopyButton({ text, label = t('copy') }: CopyButtonProps) {
     setCopied(true);
     setTimeout(() => setCopied(false), 1500);
   };
+  const icon = isCopied ? 'check' : 'copy';
   return (
-    <Button look="small" onClick={({ currentTarget }) => void copy(currentTarget)}>
-      <Icon name={isCopied ? 'check' : 'copy'} />
+    <Button icon={icon} look="small" onClick={({ currentTarget }) => void copy(currentTarget)}>
       {isCopied ? t('copied') : label}
     </Button>
   );

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { fromRfc3339 } from '../api/instant.ts';
 import type { Resource } from '../api/resource.ts';
-import { Button, Icon } from './button.tsx';
+import { Button } from './button.tsx';
 import { formatAgo, formatExact, formatMoment } from './format.ts';
 import { type Action, ActionMenu } from './menu.tsx';
 import { Page } from './page.tsx';
@@ -45,8 +45,7 @@ export function ListPage<T extends { readonly id: string }>(props: ListPageProps
   const [shown, setShown] = useState(rowsAtOnce);
   const rest = (items?.length ?? 0) - shown;
   const button = (
-    <Button look="primary" onClick={onMake}>
-      <Icon name="plus" />
+    <Button icon="plus" look="primary" onClick={onMake}>
       {make}
     </Button>
   );

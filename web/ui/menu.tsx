@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
-import { Button, Icon } from './button.tsx';
+import { Button, Icon, type IconName } from './button.tsx';
 import { markedText } from './marked.tsx';
 import { t } from './text.ts';
 
 interface MenuProps {
   readonly button: ComponentChildren;
+  /** Drawn before the words; an arrow then follows them. */
+  readonly icon?: IconName;
   /** For screen readers, if the button has no words. */
   readonly label: string;
   readonly class?: string | undefined;
@@ -14,7 +16,7 @@ interface MenuProps {
 }
 
 /** A button with a panel that the browser opens, places and closes. */
-export function Menu({ button, label, class: look = 'button', children }: MenuProps) {
+export function Menu({ button, icon, label, class: look = 'button', children }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const panel = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -32,7 +34,9 @@ export function Menu({ button, label, class: look = 'button', children }: MenuPr
         aria-label={label}
         title={label}
       >
+        {icon && <Icon name={icon} />}
         {button}
+        {icon && <Icon name="chevron" />}
       </button>
       <div
         ref={panel}
