@@ -1,3 +1,4 @@
+import { benchStart } from './cases/control-start.ts';
 import { benchChange } from './cases/control.ts';
 import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
 import { benchEvidence } from './cases/evidence.ts';
@@ -102,6 +103,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     await inLab(options, async (lab) =>
       sink.add([await withOther(options, (other) => benchChange(lab, other))]),
     );
+  if (sink.wanted('control.start') && options.url === undefined) sink.add([await benchStart()]);
   if (sink.wanted('soak')) await runSoak(options, sink);
   const follows = followCases.filter(({ id }) => sink.wanted(id));
   if (follows.length > 0) {
