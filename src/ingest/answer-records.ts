@@ -1,4 +1,4 @@
-import { crc32c } from '@node-rs/crc32';
+import { checkedLine, textOfLine } from '../base/bytes/checked-line.ts';
 import { limits } from './limits.ts';
 
 export interface BatchAnswer {
@@ -61,16 +61,10 @@ export function entryIn(id: string, text: string, errors: string | undefined): E
   };
 }
 
-/** A line of a file, which begins with the CRC-32C of the rest. */
-export function encodeLine([id, text]: Kept): string {
-  const line = `${id} ${text}`;
-  return `${crc32c(line).toString(16).padStart(8, '0')} ${line}\n`;
-}
+export const encodeLine = ([id, text]: Kept): string => checkedLine(`${id} ${text}`);
 
 /** Undefined if the line is damaged. */
 export function decodeLine(line: string): Kept | undefined {
-  const rest = line.slice(9);
-  const isIntact = rest !== '' && crc32c(rest) === Number.parseInt(line.slice(0, 8), 16);
-  if (!isIntact) return undefined;
-  return [rest.slice(0, digestLength), rest.slice(digestLength + 1)];
+  const kept = textOfLine(line);
+  return kept === undefined ? undefined : [kept.slice(0, digestLength), kept.slice(digestLength + 1)];
 }
