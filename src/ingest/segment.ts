@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { segmentNumberMax } from '../base/events/sequence.ts';
 import { projectFile } from '../base/files/project-file.ts';
 
@@ -151,7 +151,7 @@ export function encodeRequests(
 }
 
 export function encodeManifestFrame(manifest: Manifest, position: FramePosition): EncodedFrame {
-  const payload = encodeManifest(manifest);
+  const payload = Buffer.from(JSON.stringify(manifest));
   const input = { rows: 0, payload, payloadCrc: crc32c(payload), notes: '' };
   return encodeFrame(input, position, 0, manifestKind);
 }
@@ -256,7 +256,7 @@ export function scanSegment(file: Buffer, segment: number): Scan {
     const from = frame?.at ?? file.length;
     if (from > at) gaps.push({ from: at, to: from });
     if (frame?.kind === manifestKind) {
-      manifest = decodeManifest(file.subarray(frame.payloadAt, frame.end)) ?? manifest;
+      manifest = JSON.parse(file.toString('utf8', frame.payloadAt, frame.end)) as Manifest;
     }
     if (frame !== undefined) frames.push(frame);
     at = frame?.end ?? file.length;

@@ -6,6 +6,7 @@ import {
   type ClientAuth,
   ClientError,
   type Configuration,
+  type CustomFetch,
   ClientSecretPost,
   ClientSecretBasic,
   clockTolerance,
@@ -18,9 +19,7 @@ import {
 } from 'openid-client';
 import { isLoopback } from '../base/network/issuer.ts';
 import { memoizeFor } from '../base/waiting/single-flight.ts';
-import { unlessAborted } from '../base/waiting/within.ts';
 import type { Identity } from '../control/sign-on.ts';
-import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
 import { toFailure, ProviderFailed, unavailable } from './provider-failed.ts';
 
@@ -184,3 +183,34 @@ function readIdentity(claims: IDToken, more: Readonly<Record<string, unknown>>):
     claims: all,
   };
 }
+
+/** The result of `work`, or a rejection with the signal's reason. The work continues: only for reads. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** Fails beyond `limits.providerAnswerBytesMax`. */
+const boundedFetch: CustomFetch = async (url, { body, ...options }) => {
+  const response = await fetch(url, { ...options, body: body ?? null });
+  if (response.body === null) return response;
+  let bytes = 0;
+  const counted = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.length;
+        if (bytes > limits.providerAnswerBytesMax)
+          controller.error(
+            new Error(`The answer of the provider exceeds ${limits.providerAnswerBytesMax} bytes`),
+          );
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  const { status, statusText, headers } = response;
+  return new Response(counted, { status, statusText, headers });
+};
