@@ -6,7 +6,7 @@ import { UserError } from './lab/user-error.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
 import { measureInProcesses, microIds } from './micro/run.ts';
-import { isWanted, type Options, readOptions, usage } from './options.ts';
+import { isWanted, type Options, readOptions, usage, wantsHelp } from './options.ts';
 import { reportPage } from './report/page.ts';
 import {
   type KeptRun,
@@ -77,9 +77,14 @@ function writeResults(run: RunResult): void {
 }
 
 async function main(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (wantsHelp(args)) {
+    process.stdout.write(usage);
+    return 0;
+  }
   let options: Options;
   try {
-    options = readOptions(process.argv.slice(2));
+    options = readOptions(args);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     return 2;

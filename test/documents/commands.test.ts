@@ -91,4 +91,14 @@ describe('commands in documents', () => {
       for (const [all, script, own] of named) assert.ok((script ?? own ?? '') in scripts, `${path}: ${all}`);
     }
   });
+
+  test('the options of the bench that documents name are in its help', () => {
+    const args = ['--import', 'tsx', 'bench/run.ts', '--help'];
+    const { status, stdout } = spawnSync(process.execPath, args, { cwd: projectRoot, encoding: 'utf8' });
+    assert.equal(status, 0);
+    for (const path of [...pages('with recipes'), 'CONTRIBUTING.md', 'bench/README.md', 'bench/notes.md'])
+      for (const [line] of documentText(path).matchAll(/npm run bench -- [^`#\n]+/g))
+        for (const [option] of line.matchAll(/--[a-z-]+/g))
+          assert.ok(stdout.includes(`  ${option} `), `${path}: ${line}`);
+  });
 });
