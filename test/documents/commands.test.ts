@@ -72,18 +72,6 @@ describe('commands in documents', () => {
     assert.ok(seen > 30, `${seen}`);
   });
 
-  test('the table of commands has all of them', async () => {
-    const cells = documentText('docs/operate.md')
-      .split('\n')
-      .map((line) => line.split(/(?<!\\)\|/)[1] ?? '')
-      .flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, command = '']) => command));
-    for (const command of (await knownWords()).keys()) {
-      const [, name = '', child = ''] = command.split(' ');
-      const isListed = cells.some((cell) => cell.split(' ', 1)[0] === name && cell.includes(child));
-      assert.ok(isListed || command === 'auditlog', `docs/operate.md has no row of ${command}`);
-    }
-  });
-
   test('scripts that documents name are there', () => {
     const { scripts } = JSON.parse(documentText('package.json')) as { scripts: object };
     for (const path of [...pages('with recipes'), 'CONTRIBUTING.md', 'bench/README.md']) {
