@@ -52,7 +52,7 @@ async function measure(options: Options): Promise<RunResult> {
   };
 }
 
-/** The figures of an earlier run; read before anything is measured, so that a wrong path costs no time. */
+/** Reads the figures of an earlier run, before the measurements, so that a wrong path fails early. */
 function readRun(path: string): RunResult {
   const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
   if (run.format !== 1) throw new Error(`${path} does not hold figures of this bench`);
@@ -61,7 +61,7 @@ function readRun(path: string): RunResult {
 
 const inBench = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
 
-/** Adds a run to results.json, and puts a table for each run of it between the two marks of the README. */
+/** Adds a run to results.json, and writes a table for each run between the marks of the README. */
 function writeResults(run: RunResult): void {
   const results = inBench('results.json');
   const runs = withRun(JSON.parse(readFileSync(results, 'utf8')) as KeptRun[], keptRun(run));

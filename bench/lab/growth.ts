@@ -2,14 +2,14 @@ import { statfs } from 'node:fs/promises';
 import type { Lab } from './lab.ts';
 import { UserError } from './user-error.ts';
 
-/** Rows on the disk while partitions are merged: one partition is there twice, and the newest parts are not merged yet. */
+/** Factor of disk space while partitions are merged: one partition exists twice, and the newest parts are unmerged. */
 const mergeShare = 0.25;
 const gibibyte = 1024 ** 3;
 const toldEveryMs = 5_000;
 
-/** What is told, on standard error, about data that grows for longer than a moment. */
+/** Progress of growing data, on standard error. */
 export interface Growth {
-  /** Rejects where the disk has no room for the rest, as soon as it is known how much that is. */
+  /** Rejects if the disk has no room for the rest. */
   inserted(rows: number): Promise<void>;
   merging(partition: string): void;
   mutating(parts: number): void;
@@ -29,7 +29,7 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
   let checked = false;
   const minutes = (ms: number): string => (ms / 60_000).toFixed(1);
 
-  /** After the first rows: how long the rest takes, and whether there is room for it. */
+  /** After the first rows, estimates the time and space of the rest. */
   async function check(rows: number): Promise<void> {
     checked = true;
     const bytes = (await bytesOfRows(lab)) * (to - rows) * (1 + mergeShare);
@@ -38,7 +38,7 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
     process.stderr.write(
       `${to} events: about ${minutes(perRowMs * (to - rows) * 2)} minutes and ${(bytes / gibibyte).toFixed(1)} GiB of disk\n`,
     );
-    // A server elsewhere has a disk of its own.
+    // A remote server has its own disk.
     if (lab.engine.access.pid !== undefined && bytes > bavail * bsize)
       throw new UserError(
         `the disk of ${lab.directory} has ${((bavail * bsize) / gibibyte).toFixed(1)} GiB left`,
