@@ -2,10 +2,10 @@ import { statfs } from 'node:fs/promises';
 import type { Lab } from './lab.ts';
 import { UserError } from './user-error.ts';
 
-/** Factor of disk space while partitions are merged: one partition exists twice, and the newest parts are unmerged. */
+/** Additional disk space during merges, as a share: one partition exists twice, and the newest parts are unmerged. */
 const mergeShare = 0.25;
 const gibibyte = 1024 ** 3;
-const toldEveryMs = 5_000;
+const reportEveryMs = 5_000;
 
 /** Progress of growing data, on standard error. */
 export interface Growth {
@@ -25,7 +25,7 @@ async function bytesOfRows({ engine, database }: Lab): Promise<number> {
 
 export function createGrowth(lab: Lab, from: number, to: number): Growth {
   const began = performance.now();
-  let toldMs = -Infinity;
+  let reportedMs = -Infinity;
   let checked = false;
   const minutes = (ms: number): string => (ms / 60_000).toFixed(1);
 
@@ -48,12 +48,13 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
   return {
     async inserted(rows) {
       if (!checked && rows < to) await check(rows);
-      if (performance.now() - toldMs < toldEveryMs && rows < to) return;
-      toldMs = performance.now();
-      process.stderr.write(`  ${rows} of ${to} events, ${minutes(toldMs - began)} minutes\n`);
+      if (performance.now() - reportedMs < reportEveryMs && rows < to) return;
+      reportedMs = performance.now();
+      process.stderr.write(`  ${rows} of ${to} events, ${minutes(reportedMs - began)} minutes\n`);
     },
     merging: (partition) => void process.stderr.write(`  merging partition ${partition}\n`),
-    mutating: (parts) => void process.stderr.write(`  what a migration adds: ${parts} parts to go\n`),
+    mutating: (parts) =>
+      void process.stderr.write(`  adding columns of a newer migration: ${parts} parts left\n`),
     done: () => void process.stderr.write(`  ready after ${minutes(performance.now() - began)} minutes\n`),
   };
 }
