@@ -145,8 +145,8 @@ class Guard {
   }
 
   /**
-   * The answer to a repeated change that had ended this session or its role; undefined otherwise. A change that makes a secret always
-   * needs a valid session.
+   * The session of a repeated change that has ended it, or its role; undefined otherwise. A change that makes a secret always needs
+   * a valid session.
    */
   async #repeated({ changes, roles, makesSecret }: EndpointOf<'session'>, context: RequestContext) {
     if (changes === undefined || makesSecret === true || context.header('idempotency-key') === undefined)
