@@ -9,7 +9,7 @@ import { digestBytes, type Entry, encodeRecord, recordBytes } from '../../src/in
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
 import { Idempotency } from '../../src/ingest/idempotency.ts';
 
-/** `remembered-answers.js [KEYS]`: measures the cost of this many remembered answers at the start, and of each. */
+/** `remembered-answers.js [KEYS]`: what so many answers to requests with an Idempotency-Key cost at the start, and each of them. */
 const keys = Number(process.argv[2] ?? 10_000_000);
 const root = await mkdtemp(join(tmpdir(), 'auditlog-answers-'));
 const log = createLogger('silent');
@@ -19,7 +19,7 @@ function entry(): Entry {
   return { id, body: id, at: Date.now(), answer: { accepted: 100, rejected: 0, errors: [] } };
 }
 
-/** Files as a server writes them: each block has the answers of a segment. */
+/** Files as a server leaves them: in each block the answers of a segment. */
 async function fill(folder: LogFiles): Promise<void> {
   const perSegment = 100;
   const hour = Math.floor(Date.now() / 3_600_000);
