@@ -16,7 +16,7 @@ const frameBytesMax = 256 * 1024 * 1024;
  *
  * Kind 0: `payload` is a Native block without its `seq` values, `notes` JSON of remembered answers. Kind 1: a
  * manifest (manifest.ts), without rows. `durable bytes`, the synced length of the file when the frame was
- * written, tells a torn tail from damage to acknowledged events. `following` counts later frames of the same
+ * written, distinguishes a torn tail from damage to acknowledged events. `following` counts later frames of the same
  * request, which is in the log whole or not at all. The last CRC is seeded by the segment's number, so a
  * frame belongs to one segment only.
  */
@@ -264,7 +264,7 @@ export function scanSegment(file: Buffer, segment: number): Scan {
   return { header, bytes: file.length, frames, gaps, manifest };
 }
 
-/** Of a sealed segment exact; of an open one a lower bound. */
+/** Exact for a sealed segment, a lower bound for an open one. */
 export interface SegmentFacts {
   readonly bytes: number;
   readonly rows: number;

@@ -23,7 +23,7 @@ import type { Identity } from '../control/sign-on.ts';
 import { limits } from './limits.ts';
 import { toFailure, ProviderFailed, unavailable } from './provider-failed.ts';
 
-/** Of metadata; an unknown key is fetched sooner. */
+/** How long metadata is kept; an unknown key is fetched sooner. */
 const providerKeptMs = 3_600_000;
 /** The longest subject (OpenID Connect Core, 2), and the longest e-mail address. */
 const subjectCharactersMax = 255;
@@ -157,7 +157,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderClient): Pro
   }
 }
 
-/** In a header, which every provider must support unless it says otherwise. */
+/** Sends the client secret in a header, which every provider must support unless its metadata excludes it. */
 function authentication(secret: string | undefined): ClientAuth {
   if (secret === undefined) return None();
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)];
