@@ -109,15 +109,21 @@ describe('one shard with two replicas', { skip, timeout: patience(900_000) }, ()
     const { events } = await command(['erase', ...slugOf(erasing), '--email', person]);
     assert.equal(events, 3);
     const total = (await command(['org', 'delete', ...slugOf(leaving), '--dry-run']))['events'];
+    // Before the deletion: a server that waits for one in the same turn removes nothing else.
+    await eventually('a replica to have done something that the other has not', async () => {
+      const [one, two] = await countsOf(expiring);
+      return (one?.old === '0' && two?.old === '4') || undefined;
+    });
     // They wait for the replica, or leave that to the server.
     const begun = [
       ['erase', ...slugOf(erasing), '--email', person, '--confirm', '3'],
       ['org', 'delete', ...slugOf(leaving), '--confirm', String(total)],
     ].map((args) => server.cliHere(args));
-    await eventually('a replica to have done something that the other has not', async () => {
-      const [one, two] = await countsOf(expiring);
-      return (one?.old === '0' && two?.old === '4') || undefined;
-    });
+    const isDeleted = async () => {
+      const { stdout } = await server.cliHere(['org', 'deletions', '--json']);
+      return stdout.includes(leaving.organization.id) || undefined;
+    };
+    await eventually('the deletion to begin', isDeleted);
     // Whichever replica answers: what has expired is hidden.
     assert.equal(
       (
