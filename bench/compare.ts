@@ -4,24 +4,24 @@ import { median, ratioOf, type Summary } from './stats/summary.ts';
 /** One case in two runs. */
 export interface Change {
   readonly id: string;
-  /** Now over then: below 1 it has become slower. */
+  /** New divided by old; below 1 is slower. */
   readonly change: Summary;
-  /** What two runs of the same code may differ by, as a share: seen within the runs, at least `noiseMin`. */
+  /** Relative difference of two runs of the same code: as seen within the runs, at least `noiseMin`. */
   readonly noise: number;
-  /** False where there is nothing to hold the case against but another moment of the machine. */
+  /** False if the case has no reference. */
   readonly relative: boolean;
   readonly verdict: 'slower' | 'faster' | 'same';
 }
 
-/** What two runs of the same code may differ by that nothing within either shows. */
+/** Difference between two runs of the same code that does not show within either run. */
 const noiseMin = 0.04;
 
-/** Slices of a case as ratios to its reference; where it has none, its rates. */
+/** Slices of a case as ratios to its reference, or its rates without one. */
 function samplesOf(result: CaseResult): readonly number[] {
   return result.ratio?.samples ?? result.service.rate.samples;
 }
 
-/** How far the two halves of a run lie apart: what the machine did to it while it went on. */
+/** Difference between the two halves of a run, caused by the machine. */
 function drift(samples: readonly number[]): number {
   if (samples.length < 4) return 0;
   const half = samples.length >> 1;
@@ -46,7 +46,7 @@ function sameMachine(base: RunResult, current: RunResult): boolean {
   return base.machine.cpu === current.machine.cpu && base.machine.cores === current.machine.cores;
 }
 
-/** Cases that have become slower; absolute rates count only on the machine that they were measured on. */
+/** Slower cases; absolute rates are compared only on the same machine. */
 export function regressions(base: RunResult, current: RunResult): Change[] {
   const same = sameMachine(base, current);
   return compareRuns(base, current).filter(

@@ -13,18 +13,17 @@ import type { CaseResult, Side } from './stats/result.ts';
 import { median } from './stats/summary.ts';
 
 /**
- * The guard: a short run whose ratios are held against `bench/baseline.json`. Nothing in it is an absolute time, so
- * the same file serves every machine: code is told in the time that plain work of the platform takes on the same
- * data, the service in what the bare engine does next to it.
+ * The guard: a short run that compares ratios with `bench/baseline.json`. It has no absolute times, so the file applies to every
+ * machine: code is compared with plain work of the platform on the same data, the service with the bare engine.
  */
 
-/** By how much a ratio may fall before the guard fails. */
+/** Allowed drop of a ratio. */
 const margins = {
   /** Repeats to 3 % from process to process, seldom 6 %. */
   micro: 0.1,
   /** Processor time of a page, by that of a plain pass-through; of an INSERT, by that without projections and indexes. */
   cpu: 0.2,
-  /** Throughput by throughput: two processes more, and whatever else the machine does. */
+  /** Ratio of throughputs: affected by two more processes and other load. */
   load: 0.3,
 } as const;
 
@@ -39,15 +38,15 @@ interface Baseline {
   readonly ratios: Readonly<Record<string, BaselineEntry>>;
 }
 
-/** Beside the sources, whether this runs from them or compiled. */
+/** In the source folder, also for the compiled bench. */
 const baselinePath = fileURLToPath(new URL('../../bench/baseline.json', import.meta.url));
-/** A ratio below its margin is measured again and held against it with all slices: a fault of the moment passes. */
+/** A ratio below its margin is measured again, and all slices count, so that a disturbance passes. */
 const triesMax = 3;
 const baselineRuns = 3;
 const rows = 300_000;
 const ingestEvents = 240_000;
 const costEvents = 120_000;
-/** Each beside the best SQL by hand; of filters those with the most to lose, and their totals. */
+/** Reads beside the best SQL by hand: the filters that could lose most, and their totals. */
 const guardedReads = new Set(
   [
     'page',
@@ -64,12 +63,12 @@ const plan = { clients: 8, seconds: 7, rounds: 14 };
 const filteredPlan = { clients: 8, seconds: 2, rounds: 6 };
 const microPlan = { rounds: 11, sliceMs: 40 };
 
-/** The quickest slice: another process can only slow one down, and what makes code slower slows down all. */
+/** The fastest slice, as other processes only slow a slice down, and slower code affects all. */
 function best(sides: readonly (Side | undefined)[]): number {
   return Math.max(...sides.flatMap((side) => side?.rate.samples ?? []));
 }
 
-/** The ratios of a case over all its measurements so far, higher being better, with the margin of their kind. */
+/** Ratios of a case over all measurements so far (higher is better), with their margin. */
 function ratiosOf(seen: readonly CaseResult[]): Map<string, BaselineEntry> {
   const ratios = new Map<string, BaselineEntry>();
   const id = seen[0]?.id ?? '';
@@ -92,7 +91,7 @@ interface Guarded {
   readonly measure: () => Promise<CaseResult>;
 }
 
-/** Calls `each` with every case of the guard that was asked for, while what the case needs is up. */
+/** Calls `each` with every wanted case while its environment runs. */
 async function withCases(options: Options, each: (guarded: Guarded) => Promise<void>): Promise<void> {
   const wanted = (id: string): boolean => isWanted(options.only, id);
   for (const id of microIds)
@@ -130,7 +129,7 @@ async function readGuards(
   const cases = (await readCases(data)).filter(({ id }) => guardedReads.has(id));
   for (const read of cases) {
     if (!wanted(read.id)) continue;
-    // The first page is what most readers ask for: it is measured more closely.
+    // More slices for the first page, the most frequent read.
     const one = read.id === 'read.page' ? plan : filteredPlan;
     await each({ id: read.id, measure: () => benchRead(lab, data, read, one) });
   }
@@ -144,7 +143,7 @@ function readBaseline(): Baseline {
   return JSON.parse(readFileSync(baselinePath, 'utf8')) as Baseline;
 }
 
-/** Measures everything three times and writes the middle one of each ratio. */
+/** Measures everything three times and writes the median of each ratio. */
 async function writeBaseline(options: Options): Promise<void> {
   // With --only, the other ratios stay as they are.
   const ratios: Record<string, BaselineEntry> = options.only.length === 0 ? {} : { ...readBaseline().ratios };
@@ -153,7 +152,7 @@ async function writeBaseline(options: Options): Promise<void> {
     for (let run = 0; run < baselineRuns; run += 1) seen.push(await measure());
     const single = seen.map((one) => ratiosOf([one]));
     for (const [id, { margin }] of ratiosOf(seen)) {
-      // Of the three, not the best of all: one lucky process must not become what every run is held against.
+      // The median, as one lucky process must not become the baseline.
       const values = single.map((one) => one.get(id)?.ratio ?? Number.NaN);
       const ratio = median(values);
       ratios[id] = { ratio: Number(ratio.toPrecision(4)), margin };
@@ -170,7 +169,7 @@ async function writeBaseline(options: Options): Promise<void> {
   writeFileSync(baselinePath, `${JSON.stringify(baseline, undefined, 2)}\n`);
 }
 
-/** The worst of a case's ratios, as a share of what it may at least be. */
+/** The lowest of a case's ratios, divided by its minimum. */
 function judge(
   ratios: Map<string, BaselineEntry>,
   baseline: Baseline,
@@ -191,7 +190,7 @@ function judge(
   return { lines, failed };
 }
 
-/** Runs the guard; true when no ratio has fallen below its margin and none of the baseline was left unmeasured. */
+/** Runs the guard; true if no ratio is below its margin and every ratio of the baseline was measured. */
 export async function runGuard(options: Options): Promise<boolean> {
   if (options.writeBaseline) {
     await writeBaseline(options);

@@ -1,3 +1,4 @@
+import { benchStart } from './cases/control-start.ts';
 import { benchChange } from './cases/control.ts';
 import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
 import { benchEvidence } from './cases/evidence.ts';
@@ -30,9 +31,9 @@ import type { Options } from './options.ts';
 import type { CaseResult, Series } from './stats/result.ts';
 import { join } from 'node:path';
 
-/** Where results go as they come. */
+/** Receives results during a run. */
 export interface Sink {
-  /** Whether a case of this name was asked for. */
+  /** True if the options select a case of this name. */
   wanted(id: string): boolean;
   add(results: readonly CaseResult[]): void;
   addSeries(series: readonly Series[]): void;
@@ -44,7 +45,7 @@ const ofReadData = ['read', 'mixed', 'export', 'feed.page', 'feed.idle', 'web', 
 const sliceEvents = 400_000;
 const readRounds = 6;
 const costSlices = 4;
-/** Ingest beside reads goes at this rate unless it was measured in the same run. */
+/** Rate of ingest beside reads, unless the run has measured one. */
 const eventsPerSecondDefault = 40_000;
 
 const followCases = [
@@ -53,7 +54,7 @@ const followCases = [
   { id: 'feed.follow-gzip', limit: 1000, gzip: true },
 ] as const;
 
-/** Each group gets a service and an engine of its own, so that none inherits what another left behind. */
+/** Each group has its own service and engine, so that groups do not affect each other. */
 async function inLab(
   options: Options,
   run: (lab: Lab) => Promise<void>,
@@ -67,7 +68,7 @@ async function inLab(
   }
 }
 
-/** All load cases that were asked for, from the cheapest to prepare to the dearest. */
+/** Runs the selected load cases, those with the cheapest preparation first. */
 export async function runLoadCases(options: Options, sink: Sink): Promise<void> {
   if (sink.wanted('generator')) sink.add(await benchGenerator(Math.min(5, options.seconds)));
   let ingestRate = eventsPerSecondDefault * 2;
@@ -102,6 +103,7 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
     await inLab(options, async (lab) =>
       sink.add([await withOther(options, (other) => benchChange(lab, other))]),
     );
+  if (sink.wanted('control.start') && options.url === undefined) sink.add([await benchStart()]);
   if (sink.wanted('soak')) await runSoak(options, sink);
   const follows = followCases.filter(({ id }) => sink.wanted(id));
   if (follows.length > 0) {
@@ -121,11 +123,11 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       const plan = { events: peersRows, seconds, clients, wanted: sink.wanted };
       return inLab(options, async (lab) => sink.add(await benchPeer(lab, peer, plan)));
     });
-  // Minutes long, so only when it is asked for.
+  // Takes minutes, so it runs only if selected by name.
   if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
 }
 
-/** With the service of another commit, where one was named. */
+/** Runs beside the service of another commit, if given. */
 async function withOther(
   { url, beside }: Options,
   run: (other?: Lab) => Promise<CaseResult>,
@@ -143,7 +145,7 @@ async function runSoak(options: Options, sink: Sink): Promise<void> {
   await inLab(options, async (lab) => {
     const events = Math.min(options.rows, sliceEvents);
     const ready = await prepareIngest(lab, { events, slices: 1, clients: options.clients });
-    // A part of a full run is too short for ten minutes of this.
+    // In a full run, ten minutes are too long.
     const seconds = options.only.includes('soak') ? options.seconds : Math.min(60, options.seconds * 6);
     const { result, series } = await benchSoak(ready, seconds);
     sink.add([result]);
@@ -171,7 +173,7 @@ async function runReadCases(lab: Lab, options: Options, sink: Sink, eventsPerSec
   const data = await prepareReads(lab, options.readRows);
   const steps = [Math.round(options.readRows / 10), options.readRows];
   const growth: CaseResult[][] = [];
-  // Data that is there from before shows no growth, whether an earlier run finished it or not.
+  // Kept data shows no growth, complete or not.
   const grows = sink.wanted('read') && data.rows() <= (steps[0] ?? 0);
   for (const rows of grows ? steps : steps.slice(1)) {
     await data.growTo(rows);
@@ -227,7 +229,7 @@ async function attempt(sink: Sink, id: string, run: () => Promise<void>): Promis
   }
 }
 
-/** The cases over all rows, each with what a tenth of the rows took. */
+/** The cases over all rows, each compared with a tenth of the rows. */
 function withGrowth(small: readonly CaseResult[], large: readonly CaseResult[]): CaseResult[] {
   return large.map((result, index) => {
     const before = small[index];
@@ -239,7 +241,7 @@ function withGrowth(small: readonly CaseResult[], large: readonly CaseResult[]):
   });
 }
 
-/** The chart would be a tangle with all. */
+/** All cases would overload the chart. */
 const drawn = new Set(
   [
     'page',

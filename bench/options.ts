@@ -1,54 +1,61 @@
 import { parseArgs } from 'node:util';
 
-/** What `npm run bench -- …` can be told. */
+/** The options of `npm run bench`; `usage` describes them. */
 export interface Options {
-  /** Cases whose name begins with one of these; all when empty. */
+  /** Beginnings of names of cases; empty for all. */
   readonly only: readonly string[];
-  /** Events that ingest is measured over. */
+  /** Number of events for the ingest cases. */
   readonly rows: number;
-  /** Events that reads are measured over; growth compares a tenth of it with all. */
+  /** Number of events for the read cases; growth compares a tenth of them with all. */
   readonly readRows: number;
-  /** Events that are stored on either side when reads of the peers are measured. */
+  /** Number of events on either side for reads of the peers. */
   readonly peersRows: number;
-  /** Seconds of measuring a case, all slices of one side together; of the soak, as a whole. */
+  /** Measured seconds of one side of a case, in all slices; total of the soak. */
   readonly seconds: number;
   readonly clients: number;
   /** A ClickHouse server instead of the embedded engine. */
   readonly url: string | undefined;
-  /** Directory in which the events of the read cases stay for the next run. */
+  /** Directory that keeps the events of the read cases for the next run. */
   readonly data: string | undefined;
-  /** Directory of another commit, built: its service is what that of `ingest.single` and `control.change` is compared with. */
+  /** Directory of another commit, built, whose service `ingest.single` and `control.change` compare with. */
   readonly beside: string | undefined;
   readonly json: string | undefined;
   readonly compare: string | undefined;
   readonly report: string | undefined;
-  /** Figures of an earlier run, to show or compare instead of measuring. */
+  /** File of an earlier run, to show or compare instead of measuring. */
   readonly from: string | undefined;
-  /** Write the table of results into bench/README.md, and their notes into bench/results.json. */
+  /** Write the results into bench/README.md and bench/results.json. */
   readonly readme: boolean;
   readonly guard: boolean;
   readonly writeBaseline: boolean;
 }
 
-export const usage = `npm run bench -- [options]
-  --only a,b           only cases whose name begins so, e.g. --only micro,ingest,hostile,read,web,soak,peers
-  --rows N             events sent by the ingest case (default 2000000) and held for the read cases (default 10000000) or
-                       by the peers (default 400000)
-  --seconds S          seconds of measuring for each side of a case (default 10), or of the soak (default 600)
-  --clients C          clients at once (default 8; single events use eight times as many)
+export const usage = `Usage: npm run bench -- [options]
+
+Measures the service; prints a table and notes.
+
+  --only a,b           only cases whose names begin with these, such as micro,ingest,hostile,read,web,soak,peers
+  --rows N             number of events: for ingest cases (default 2000000), for read cases (default 10000000), for the
+                       peers (default 400000)
+  --seconds S          measured seconds of each side of a case (default 10), or of the soak (default 600)
+  --clients C          parallel clients (default 8; eight times as many for single events)
   --url URL            http://user:password@host:port of a ClickHouse server (default: the embedded engine)
-  --data DIR           keep the events of the read cases there, and use them again
-  --beside DIR         ingest.single, control.change beside the service of another checkout, built with \`npm run build\`
-  --json FILE          write all figures
+  --data DIR           keep the events of the read cases in DIR, and reuse them
+  --beside DIR         compare ingest.single and control.change with another checkout, built with \`npm run build\`
+  --json FILE          write all figures as JSON
   --report FILE        write a page with charts
   --from FILE          show or compare the figures of an earlier run instead of measuring
   --readme             write the results into bench/README.md and bench/results.json
-  --compare FILE       compare with the figures of an earlier run; exit code 1 where a case has become slower
-  --guard              the short run that is held against bench/baseline.json; exit code 1 where a ratio has fallen
+  --compare FILE       compare with the figures of an earlier run; exit code 1 if a case is slower
+  --guard              make a short run and compare it with bench/baseline.json; exit code 1 if a ratio fell
   --write-baseline     with --guard: write bench/baseline.json instead
+  -h, --help           print this help
 `;
 
-/** A group is wanted when one of its cases is, and a case when its group is; everything when nothing is named. */
+export const wantsHelp = (args: readonly string[]): boolean =>
+  args.some((arg) => arg === '-h' || arg === '--help');
+
+/** A group is wanted if one of its cases is, and a case if its group is. */
 export function isWanted(only: readonly string[], id: string): boolean {
   return only.length === 0 || only.some((name) => id.startsWith(name) || name.startsWith(`${id}.`));
 }

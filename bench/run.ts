@@ -6,7 +6,7 @@ import { UserError } from './lab/user-error.ts';
 import { describeCommit, describeMachine } from './lab/machine.ts';
 import { runLoadCases, type Sink } from './load-cases.ts';
 import { measureInProcesses, microIds } from './micro/run.ts';
-import { isWanted, type Options, readOptions, usage } from './options.ts';
+import { isWanted, type Options, readOptions, usage, wantsHelp } from './options.ts';
 import { reportPage } from './report/page.ts';
 import {
   type KeptRun,
@@ -52,7 +52,7 @@ async function measure(options: Options): Promise<RunResult> {
   };
 }
 
-/** The figures of an earlier run; read before anything is measured, so that a wrong path costs no time. */
+/** Reads the figures of an earlier run, before the measurements, so that a wrong path fails early. */
 function readRun(path: string): RunResult {
   const run = JSON.parse(readFileSync(path, 'utf8')) as RunResult;
   if (run.format !== 1) throw new Error(`${path} does not hold figures of this bench`);
@@ -61,7 +61,7 @@ function readRun(path: string): RunResult {
 
 const inBench = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
 
-/** Adds a run to results.json, and puts a table for each run of it between the two marks of the README. */
+/** Adds a run to results.json, and writes a table for each run between the marks of the README. */
 function writeResults(run: RunResult): void {
   const results = inBench('results.json');
   const runs = withRun(JSON.parse(readFileSync(results, 'utf8')) as KeptRun[], keptRun(run));
@@ -77,9 +77,14 @@ function writeResults(run: RunResult): void {
 }
 
 async function main(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (wantsHelp(args)) {
+    process.stdout.write(usage);
+    return 0;
+  }
   let options: Options;
   try {
-    options = readOptions(process.argv.slice(2));
+    options = readOptions(args);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     return 2;

@@ -1,11 +1,11 @@
 /** Types of the schemas in commands.yaml, made by `npm run openapi`. */
 export interface CommandSchemas {
-  /** `sign-on set`, and each of `sign-on list` */
+  /** `sign-on set`, and each element of `sign-on list` */
   readonly CliSignOn: {
-    /** Short name of an organization, also the first part of its host. */
+    /** Short name of an organization, and the first part of its host. */
     readonly organization: string;
     readonly provider: 'own' | 'service' | 'off';
-    /** The provider by which people sign in: its own one or, with `service`, the one of `OIDC_PROVIDER` in the environment of the command. Left out where there is none. */
+    /** The provider that users sign in with: the organization's own or, with `service`, that of `OIDC_PROVIDER` in the environment of the command. Absent if there is none. */
     readonly issuer?: string;
     readonly client_id?: string;
     readonly scopes: string;
@@ -16,66 +16,66 @@ export interface CommandSchemas {
     readonly admin_values: readonly (string)[];
     readonly auditor_values: readonly (string)[];
     readonly member_values: readonly (string)[];
-    /** `admin` may do everything in its organization, `auditor` reads events, `member` sees receipts of its own. */
+    /** `admin` may do everything in its organization, `auditor` reads events, `member` sees only its own receipts. */
     readonly default_role?: 'admin' | 'auditor' | 'member';
     readonly passwords: boolean;
-    /** Since when it is known that an administrator can sign in this way. */
+    /** When it was proven that an administrator can sign in this way. */
     readonly proven_at?: string;
-    /** What is entered at the provider, behind the address of the service. */
+    /** Redirect path to register at the provider, behind the address of the service. */
     readonly redirect_path: string;
   };
   readonly CliSignOns: readonly (CommandSchemas['CliSignOn'])[];
   /** RFC 3339 in UTC with three fraction digits. */
   readonly CliMoment: string;
-  /** As `CliMoment`; null where there is none. */
+  /** As `CliMoment`; null if there is none. */
   readonly CliMomentOrNull: string | null;
   /** `org create` */
   readonly CliNewOrganization: {
     readonly id: string;
-    /** Short name of an organization, also the first part of its host. */
+    /** Short name of an organization, and the first part of its host. */
     readonly slug: string;
     readonly name: string;
   };
-  /** `org show`, `org set`, `org hold`, `org release`, and each of `org list` */
+  /** `org show`, `org set`, `org hold`, `org release`, and each element of `org list` */
   readonly CliOrganization: {
     readonly id: string;
-    /** Short name of an organization, also the first part of its host. */
+    /** Short name of an organization, and the first part of its host. */
     readonly slug: string;
     readonly name: string;
-    /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
+    /** A duration such as `90d`, `off` (never expire), or `default` (the service's `RETENTION`). */
     readonly retention: string;
-    /** For how many days events are kept now; null: for ever. It follows `retention` where that removes nothing, or once it was confirmed. */
+    /** Days until events expire now; null if they never do. It follows `retention` once that deletes nothing or is confirmed. */
     readonly kept_days: number | null;
-    /** Since when and why nothing of it is removed; null where it is not held. */
+    /** When the hold began, and its reason; null without a hold. */
     readonly hold: {
       readonly since: CommandSchemas['CliMoment'];
       readonly reason: string;
     } | null;
-    /** With `--dry-run`, which changes nothing. */
+    /** Number of events that the change would delete; with `--dry-run`, which changes nothing. */
     readonly would_remove?: number;
     readonly planned_removal?: {
-      /** Expired events when the removal was planned. */
+      /** Number of expired events when the removal was planned. */
       readonly events: number;
-      /** They happened before this moment. */
+      /** The events happened before this moment. */
       readonly before: string;
-      /** How much longer servers have to run before it; 0 while it is under way. */
+      /** How long servers must still run before the removal; 0 while it runs. */
       readonly in_seconds: number;
     };
-    /** Whether users see receipts of their own transfers. */
+    /** True if users see receipts of their own transfers. */
     readonly receipts: 'own' | 'off';
     readonly created_at: CommandSchemas['CliMoment'];
   };
   readonly CliOrganizations: readonly (CommandSchemas['CliOrganization'])[];
-  /** `org delete`, and each of `org deletions`; with `--dry-run` nothing is changed */
+  /** `org delete`, and each element of `org deletions`; `--dry-run` changes nothing */
   readonly CliDeletion: {
     readonly id: string;
-    /** Short name of an organization, also the first part of its host. */
+    /** Short name of an organization, and the first part of its host. */
     readonly slug: string;
     readonly name: string;
     readonly events: number;
     readonly users: number;
     readonly api_keys: number;
-    /** The last that was signed of its tree, a signed note. */
+    /** The last signed checkpoint of its tree, a signed note. */
     readonly checkpoint: string | null;
     readonly operator: string;
     readonly started_at: CommandSchemas['CliMoment'];
@@ -85,12 +85,12 @@ export interface CommandSchemas {
   /** `version` */
   readonly CliVersion: {
     readonly version: string;
-    /** Number of the newest migration of the tables that this release knows. */
+    /** Number of the newest migration that this release knows. */
     readonly migration: number;
-    /** Newest format of the write-ahead log that this release reads; it writes this one. */
+    /** Format of the write-ahead log that this release writes, and the newest that it reads. */
     readonly log_format: number;
   };
-  /** `status`: the server on the data directory. Null is what is not known until it listens. */
+  /** `status`: the server on the data directory. Values are null until it listens. */
   readonly CliStatus: {
     readonly running: boolean;
     readonly pid: number | null;
@@ -98,62 +98,62 @@ export interface CommandSchemas {
     readonly started_at: string | null;
     /** `/readyz` is 200. */
     readonly ready: boolean;
-    /** Those of `/readyz`. */
+    /** The checks of `/readyz`. */
     readonly checks: Readonly<Record<string, unknown>>;
   };
-  /** `stop`: the process that has ended. */
+  /** `stop`: the process that ended. */
   readonly CliStop: {
     readonly pid: number;
   };
-  /** `erase`: one person out of stored events; without `--confirm` nothing is changed */
+  /** `erase`: removes a person from stored events; without `--confirm`, nothing changes */
   readonly CliErasure: {
-    /** Of the erasure; null where nothing was changed. */
+    /** Id of the erasure; null if nothing changed. */
     readonly id: string | null;
     readonly organization: string;
-    /** What stands for the person, the same each time. */
+    /** Replaces the person; the same each time. */
     readonly pseudonym: string;
-    /** How many stored events have the person. */
+    /** Number of stored events with the person. */
     readonly events: number;
-    /** SHA-256 over the list of changed events, in hex; the event 5016 says it. */
+    /** SHA-256 over the list of changed events, in hex, as in the event 5016. */
     readonly digest: string | null;
-    /** The user of the organization with one of the addresses; null where there is none. */
+    /** The organization's user with one of the addresses; null if there is none. */
     readonly account: {
       readonly id: string;
       readonly role: string;
       readonly erased: boolean;
     } | null;
-    /** `begun`: a server carries it out, or the next one that is started. */
+    /** `begun`: a running server carries it out, or the next one that starts. */
     readonly state: 'counted' | 'begun' | 'finished';
     readonly finished_at: CommandSchemas['CliMomentOrNull'];
   };
   /** `init` */
   readonly CliInit: {
     readonly organization: CommandSchemas['CliNewOrganization'];
-    /** Of the administrator. */
+    /** E-mail address of the administrator. */
     readonly email: string;
-    /** Of the administrator; shown this once only. */
+    /** Password of the administrator; shown only once. */
     readonly password: string;
-    /** An API key with the scopes read and write; shown this once only. */
+    /** An API key with the scopes read and write; shown only once. */
     readonly key: string;
   };
   /** `user create`, `user set-role` */
   readonly CliNewUser: {
     readonly id: string;
-    /** Short name of an organization, also the first part of its host. */
+    /** Short name of an organization, and the first part of its host. */
     readonly organization: string;
     readonly email: string;
     readonly name: string;
-    /** `admin` may do everything in its organization, `auditor` reads events, `member` sees receipts of its own. */
+    /** `admin` may do everything in its organization, `auditor` reads events, `member` sees only its own receipts. */
     readonly role: 'admin' | 'auditor' | 'member';
   };
   /** `user list` */
   readonly CliUsers: readonly ({
     readonly id: string;
-    /** The slug; the id where the organization is gone. */
+    /** The slug; the id if the organization is deleted. */
     readonly organization: string;
     readonly email: string;
     readonly name: string;
-    /** `admin` may do everything in its organization, `auditor` reads events, `member` sees receipts of its own. */
+    /** `admin` may do everything in its organization, `auditor` reads events, `member` sees only its own receipts. */
     readonly role: 'admin' | 'auditor' | 'member';
     readonly created_at: CommandSchemas['CliMoment'];
     readonly disabled_at: CommandSchemas['CliMomentOrNull'];
@@ -171,7 +171,7 @@ export interface CommandSchemas {
   /** `key create`, `key rotate` */
   readonly CliIssuedKey: {
     readonly id: string;
-    /** What goes into `X-API-Key`. A secret. */
+    /** The value of `X-API-Key`. A secret. */
     readonly key: string;
     /** The slug; null for a key of all organizations. */
     readonly organization: string | null;
@@ -185,7 +185,7 @@ export interface CommandSchemas {
     /** The slug; null for a key of all organizations. */
     readonly organization: string | null;
     readonly scopes: readonly ('read' | 'write' | 'scim')[];
-    /** A limit of its own; null where the service's holds. */
+    /** The key's own limit; null if the service's limit applies. */
     readonly rate_limit: string | null;
     readonly created_at: CommandSchemas['CliMoment'];
     readonly expires_at: CommandSchemas['CliMomentOrNull'];
@@ -198,17 +198,17 @@ export interface CommandSchemas {
   };
   /** `import` */
   readonly CliImport: {
-    /** Lines of the file that are done, in all runs. */
+    /** Processed lines of the file, in all runs. */
     readonly lines: number;
     readonly accepted: number;
     readonly rejected: number;
-    /** Of this run. */
+    /** Events accepted in this run. */
     readonly accepted_now: number;
     readonly rejected_now: number;
-    /** Records of this run that were left out, as one with the same id was imported before. */
+    /** Records skipped in this run because one with the same id was imported before. */
     readonly repeated_now: number;
     readonly seconds: number;
-    /** The file with the lines that were rejected; null where there is none. */
+    /** The file with the rejected lines; null if there are none. */
     readonly rejected_file: string | null;
   };
   /** `export` to a file */
@@ -218,7 +218,7 @@ export interface CommandSchemas {
     readonly bytes: number;
     readonly sha256: string;
   };
-  /** `export --partition-by day`: files by class and day, each by its path in the directory */
+  /** `export --partition-by day`: files by class and day, with their paths in the directory */
   readonly CliExportDirectory: {
     readonly directory: string;
     readonly rows: number;
@@ -230,13 +230,13 @@ export interface CommandSchemas {
       readonly sha256: string;
     })[];
   };
-  /** `summarize`: `start` and `end` are those of the filters, else the first and the last event */
+  /** `summarize`: `start` and `end` come from the filters, otherwise from the first and the last event */
   readonly CliSummary: {
     readonly start?: string;
     readonly end?: string;
     readonly total: number;
     readonly failure: number;
-    /** the range of the same length before, if retention has all of it */
+    /** The preceding range of the same length, if retention kept all of it. */
     readonly previous?: {
       readonly start: string;
       readonly end: string;
@@ -276,7 +276,7 @@ export interface CommandSchemas {
       readonly first_seen: string;
       readonly last_seen: string;
     })[];
-    /** how many events have no value, by filter */
+    /** Number of events without a value, by filter. */
     readonly without: {
       readonly actor: number;
       readonly ip: number;
@@ -287,7 +287,7 @@ export interface CommandSchemas {
     readonly events: number;
     readonly invalid: number;
     readonly faults: readonly ({
-      /** From 1; in a list, the place there. */
+      /** From 1; in a list, the position there. */
       readonly line: number;
       readonly pointer: string;
       readonly rule: string;
@@ -298,11 +298,11 @@ export interface CommandSchemas {
     readonly url: string;
     readonly events: number;
     readonly organizations: readonly ({
-      /** Short name of an organization, also the first part of its host. */
+      /** Short name of an organization, and the first part of its host. */
       readonly organization: string;
-      /** What goes into `X-API-Key`. A secret. */
+      /** The value of `X-API-Key`. A secret. */
       readonly key: string;
-      /** What there is to find among its events, and the filters that find it. */
+      /** Findings among its events, with the filters that find them. */
       readonly clues: readonly ({
         readonly title: string;
         readonly query: {
@@ -314,20 +314,20 @@ export interface CommandSchemas {
       })[];
       readonly logins: readonly ({
         readonly email: string;
-        /** `admin` may do everything in its organization, `auditor` reads events, `member` sees receipts of its own. */
+        /** `admin` may do everything in its organization, `auditor` reads events, `member` sees only its own receipts. */
         readonly role: 'admin' | 'auditor' | 'member';
         readonly password: string;
       })[];
     })[];
   };
-  /** What `verify` looked at and found. */
+  /** What `verify` checked and found. */
   readonly CliVerification: {
-    /** Nothing contradicts what was signed. `confirm` may still name something that is not confirmed, and then the command ends with 3. */
+    /** Nothing contradicts the signed data. If `confirm` has entries that are not confirmed, the command still exits with 3. */
     readonly healthy: boolean;
     readonly origin: string;
-    /** Events that were looked at. */
+    /** Number of checked events. */
     readonly events: number;
-    /** Events that the largest checkpoint covers. */
+    /** Number of events that the largest checkpoint covers. */
     readonly covered: number;
     readonly findings: readonly ({
       readonly kind: 'altered' | 'missing' | 'added' | 'moved' | 'contradicted' | 'forked' | 'shorter' | 'unproven';
@@ -336,18 +336,18 @@ export interface CommandSchemas {
       readonly seq?: string;
       readonly time?: string;
     })[];
-    /** What a decision explains, of which somebody has to say that it was to be. */
+    /** Differences that a decision explains. Somebody must confirm that the decision was intended. */
     readonly confirm: readonly ({
       /** `older` is a file that was made before a kept checkpoint. */
       readonly kind: 'retention' | 'erasure' | 'older';
       readonly detail: string;
-      /** That are gone, were changed, or are not in the file. */
+      /** Number of events that are deleted, changed, or not in the file. */
       readonly events: number;
-      /** The place of the event that says so. */
+      /** Position of the event that records the decision. */
       readonly position?: number;
-      /** Names the decision, however many events it has come to explain. */
+      /** Identifies the decision, independent of the number of events. */
       readonly digest: string;
-      /** `--confirmed` has named it. */
+      /** `--confirmed` names it. */
       readonly confirmed: boolean;
     })[];
     readonly notes: readonly (string)[];
@@ -356,28 +356,28 @@ export interface CommandSchemas {
   readonly CliBackup: {
     readonly id: string;
     readonly place: string;
-    /** The full backup that this one stands on; null where it is one. */
+    /** The full backup that an incremental backup needs; null for a full one. */
     readonly base: string | null;
-    /** Whatever was acknowledged before is in it. */
+    /** The backup has everything that was acknowledged before this moment. */
     readonly moment: string;
-    /** Events of the table when the engine began to copy them. */
+    /** Number of events in the table when the copy began. */
     readonly events: number;
     readonly organizations: number;
-    /** Names of the files with secrets that are in it. */
+    /** Names of the files with secrets in the backup. */
     readonly secrets: readonly (string)[];
     readonly files: number;
-    /** Of the tables, without those of the backup that it stands on. */
+    /** Size of the tables, without those of the base backup. */
     readonly bytes: number;
     readonly notes: readonly (string)[];
   };
   /** `backup --verify` */
   readonly CliBackupCheck: {
-    /** Every file is what was written. */
+    /** Every file is as it was written. */
     readonly healthy: boolean;
     readonly place: string;
-    /** As `events` of the last of `backups`, which is what a restore brings back. */
+    /** `events` of the last element of `backups`: the number that a restore returns. */
     readonly events: number;
-    /** The backup; before it the full one that it stands on. */
+    /** The backup, and before it the full backup that it needs. */
     readonly backups: readonly ({
       readonly id: string;
       readonly moment: string;
@@ -394,9 +394,9 @@ export interface CommandSchemas {
   readonly CliRestore: {
     readonly id: string;
     readonly place: string;
-    /** Whatever was acknowledged before was in the backup. */
+    /** The backup had everything that was acknowledged before this moment. */
     readonly moment: string;
-    /** Events of the table; the server's first start removes what has expired, and shows it to nobody. */
+    /** Number of events in the table. The server's first start removes expired events without showing them. */
     readonly events: number;
     readonly organizations: number;
     readonly notes: readonly (string)[];
@@ -406,29 +406,29 @@ export interface CommandSchemas {
     readonly healthy: boolean;
     readonly checks: readonly ({
       readonly name: string;
-      /** What is stored (a finding is damage), or what the service stands on. */
+      /** `events`: stored data, where each finding is damage; `surroundings`: the host and the configuration. */
       readonly about: 'events' | 'surroundings';
       readonly healthy: boolean;
-      /** What is damaged, or needs somebody. */
+      /** Damage, or problems that need an operator. */
       readonly findings: readonly ({
-        /** A file, a part (of another table than that of events with the table's name before it), a partition, a variable, or what else it is about. */
+        /** A file, part, partition, variable or other subject. A part of another table than that of events has the table's name before it. */
         readonly id: string;
         readonly detail: string;
         /** What to do. */
         readonly remedy: string;
       })[];
-      /** What the operator should know, and is no new damage. */
+      /** Facts for the operator that are not new damage. */
       readonly notes: readonly (string)[];
     })[];
   };
   /** `doctor --detach`, `doctor --record-missing` */
   readonly CliLoss: {
     readonly loss: string;
-    /** The part that was taken out, if one was. */
+    /** The detached part, if there is one. */
     readonly part: string | null;
-    /** How many are lost. */
+    /** Number of lost events. */
     readonly events: number;
-    /** Whose they were; null where that cannot be told. */
+    /** Organizations of the events; null if unknown. */
     readonly organizations: readonly ({
       readonly id: string;
       readonly events: number;
@@ -436,19 +436,19 @@ export interface CommandSchemas {
   };
   /** `doctor --repair` */
   readonly CliControlData: {
-    /** Projections that were damaged and were made anew, as `table/part/name`. */
+    /** Rebuilt projections, as `table/part/name`. */
     readonly projections: readonly (string)[];
-    /** Tables of which something was taken out. */
+    /** Tables with detached parts. */
     readonly tables: readonly ({
       readonly table: string;
-      /** Parts that could not be read. */
+      /** Unreadable parts. */
       readonly parts_taken_out: readonly (string)[];
     })[];
-    /** Rows of the journal of control data that are missing or altered; what is known without them counts again. */
+    /** Missing or altered rows of the journal of control data. The control data without them is accepted. */
     readonly accepted: readonly ({
       readonly place: number;
       readonly detail: string;
-      /** Whom it was about; null where that cannot be told. */
+      /** The organization of the row; null if unknown. */
       readonly organization: string | null;
     })[];
   };

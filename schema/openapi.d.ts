@@ -1,6 +1,6 @@
 /** Types of the schemas in openapi.yaml, made by `npm run openapi`. */
 export interface Schemas {
-  /** One audit event as readers get it: an Application Activity event of OCSF 1.1.0. Optional fields are absent, never null. Readers ignore fields they do not know. */
+  /** An Application Activity event of OCSF 1.1.0, as readers get it. Optional fields are absent, never null. Readers ignore unknown fields. */
   readonly AuditEvent: {
     /** OCSF category. */
     readonly category_name: 'Audit';
@@ -10,9 +10,9 @@ export interface Schemas {
     readonly class_name: 'Application Activity';
     /** OCSF class number. */
     readonly class_uid: 3001;
-    /** OCSF type number, the same for every event: activity_id tells operations apart. */
+    /** OCSF type number, the same for every event. Use activity_id to distinguish operations. */
     readonly type_uid: 300101;
-    /** Words for the type; left out at present. */
+    /** Label of the type. Currently always absent. */
     readonly type_name?: string;
     /** When the activity occurred, Unix microseconds, UTC. */
     readonly time: number;
@@ -22,52 +22,52 @@ export interface Schemas {
     readonly activity_name: string;
     /** Operational importance. */
     readonly severity: 'Informational' | 'Medium' | 'High';
-    /** 1, 3 or 4, as severity. */
+    /** Number of severity. */
     readonly severity_id: 1 | 3 | 4;
     /** Whether the operation succeeded. */
     readonly status: 'Success' | 'Failure';
     /** 1 success, 2 failure. */
     readonly status_id: 1 | 2;
-    /** Further context of the status. */
+    /** Details of the status. */
     readonly status_detail?: string;
-    /** What happened, in words. */
+    /** What happened, as text. */
     readonly message: string;
-    /** Who acted, and through which application. */
+    /** The user who acted, and the application. */
     readonly actor: {
       /** Application that produced the event. */
       readonly app_name: string;
-      /** Left out when nothing is known of the user. */
+      /** Absent if the user is unknown. */
       readonly user?: {
         /** Display name. */
         readonly name?: string;
         /** E-mail address. */
         readonly email_addr?: string;
-        /** Such as User, App/System or External user. */
+        /** For example User, App/System or External user. */
         readonly type?: string;
       };
     };
     /** Where the request came from. */
     readonly src_endpoint?: {
-      /** An address, or what the producer sent in its place. */
+      /** An address, or any text that the producer sent instead. */
       readonly ip?: string;
       /** Port of the client. */
       readonly port?: number;
     };
-    /** Shared by the events of one gesture or workflow; in lower case. */
+    /** Common to the events of one gesture or workflow. In lower case. */
     readonly flow_id?: string;
-    /** The members of extra_map as pairs of strings: strings as they are, other values as JSON text. */
+    /** The members of extra_map as pairs of strings. Other values than strings are JSON text. */
     readonly enrichments?: readonly ({
       readonly name: string;
       readonly value: string;
     })[];
-    /** Context of the event in its own value types; keys vary. */
+    /** Context of the event, with its original value types. Keys vary. */
     readonly extra_map?: Readonly<Record<string, unknown>>;
     readonly metadata: {
       /** Provider of the source log. */
       readonly log_provider?: string;
       /** Format version of the source log. */
       readonly log_version?: string;
-      /** When this answer was put together, Unix microseconds, UTC; not for ordering. */
+      /** When this answer was made, Unix microseconds, UTC. Not for ordering. */
       readonly logged_time: number;
       readonly product: {
         /** Name of the product. */
@@ -79,31 +79,31 @@ export interface Schemas {
       readonly version: '1.1.0';
     };
   };
-  /** One event as a producer sends it. Fields not named here are kept and never an error. For an optional field, null and the empty string count as absent; so does the empty string for a required one. */
+  /** One event as a producer sends it. Unknown fields are kept and are no error. In an optional field, null and the empty string count as absent. In a required field, the empty string counts as absent. */
   readonly SourceEvent: {
-    /** When the event was recorded; stands in for message.timestamp where that is absent. RFC 3339 with an offset and up to nine fraction digits (a space for the T and an offset without a colon are understood), or whole Unix microseconds. */
+    /** When the event was recorded. Replaces an absent message.timestamp. RFC 3339 with an offset and up to nine fraction digits (a space instead of the T and an offset without a colon are accepted), or whole Unix microseconds. */
     readonly time?: string | number | null;
-    /** INFO, WARN and ERROR decide the severity; any other value is Informational. */
+    /** INFO, WARN and ERROR determine the severity. Any other value is Informational. */
     readonly level?: string | null;
     /** The message of the audit event. */
     readonly msg?: string | null;
     readonly message: {
-      /** When the activity occurred. RFC 3339 with an offset and up to nine fraction digits (a space for the T and an offset without a colon are understood), or whole Unix microseconds. */
+      /** When the activity occurred. RFC 3339 with an offset and up to nine fraction digits (a space instead of the T and an offset without a colon are accepted), or whole Unix microseconds. */
       readonly timestamp?: string | number | null;
-      /** Who acted: an e-mail address, or what is known of the user. */
+      /** The user who acted: an e-mail address or an object. */
       readonly actor?: string | {
         readonly id?: string | null;
         readonly name?: string | null;
         readonly email?: string | null;
-        /** Such as User, App/System or External user. */
+        /** For example User, App/System or External user. */
         readonly type?: string | null;
       } | null;
-      /** The activity: its code, or its code and a title. */
+      /** The activity: a code, or an object with a code and a title. */
       readonly action: number | {
         readonly code: number;
         readonly title?: string | null;
       };
-      /** What was acted on: a name, or what is known of it. */
+      /** The target of the activity: a name or an object. */
       readonly target?: string | {
         readonly id?: string | null;
         readonly name?: string | null;
@@ -112,13 +112,13 @@ export interface Schemas {
       readonly result?: {
         readonly title?: string | null;
         readonly description?: string | null;
-        /** 400 and above is a failure; 200 where it is left out. */
+        /** 400 and above is a failure. Default: 200. */
         readonly code?: number | null;
         /** Becomes status_detail. */
         readonly detail?: string | null;
       } | null;
       readonly remote?: {
-        /** An address, or what the producer knows instead, such as AWS Internal; shown as sent. */
+        /** An address, or another text such as AWS Internal. Shown as sent. */
         readonly ip?: string | null;
         readonly port?: number | null;
       } | null;
@@ -127,15 +127,15 @@ export interface Schemas {
         readonly email?: string | null;
         readonly hash?: string | null;
       } | null;
-      /** Context of the event, any JSON values: becomes extra_map and enrichments. */
+      /** Context of the event, with any JSON values. Becomes extra_map and enrichments. */
       readonly extra?: Readonly<Record<string, unknown>> | null;
-      /** Correlates the events of one gesture; the nil UUID counts as absent. */
+      /** Correlates the events of one gesture. The nil UUID counts as absent. */
       readonly flow_id?: string | null;
       readonly log?: {
         readonly provider?: string | null;
         readonly version?: string | null;
       } | null;
-      /** Id or slug of the organization; may be left out with an API key of one organization. */
+      /** Id or slug of the organization. Optional with an API key of one organization. */
       readonly org?: string | null;
     };
   };
@@ -148,13 +148,13 @@ export interface Schemas {
     readonly data: readonly (Schemas['OcsfEvent'])[];
     readonly meta: Schemas['FeedMeta'];
   };
-  /** An event of OCSF 1.1.0. This is what all of them have; `/ocsf-event.schema.json` has each class whole. */
+  /** An event of OCSF 1.1.0. This schema has the common members; `/ocsf-event.schema.json` has each class in full. */
   readonly OcsfEvent: {
     readonly category_uid: 3 | 6;
     readonly category_name: string;
     readonly class_uid: 3001 | 3002 | 3003 | 3004 | 3005 | 3006 | 6002 | 6003 | 6006;
     readonly class_name: string;
-    /** The activity of the class; 99 for one that the class does not have. */
+    /** The activity of the class; 99 if the class does not have it. */
     readonly activity_id: number;
     readonly activity_name: string;
     readonly type_uid: number;
@@ -169,15 +169,15 @@ export interface Schemas {
     readonly status_detail?: string;
     readonly message: string;
     readonly metadata: {
-      /** Of this event alone, and the same for ever. */
+      /** Unique and permanent id of the event. */
       readonly uid: string;
       /** Id of the organization. */
       readonly tenant_uid: string;
       readonly version: '1.1.0';
       readonly product: Readonly<Record<string, unknown>>;
-      /** When the event was taken in, Unix milliseconds. */
+      /** When the service received the event, Unix milliseconds. */
       readonly logged_time: number;
-      /** The time as it was sent. */
+      /** The time as the producer sent it. */
       readonly original_time: string;
       /** The code of the activity. */
       readonly event_code: string;
@@ -194,34 +194,34 @@ export interface Schemas {
     };
   };
   readonly FeedMeta: {
-    /** Opaque; where the next request goes on. */
+    /** Opaque position of the next request. */
     readonly next_cursor: string;
-    /** Whether more can be had at once. */
+    /** More events are available now. */
     readonly has_more: boolean;
-    /** Everything that got its place in the order before this moment (Unix microseconds) can be had. */
+    /** All events whose order was assigned before this moment (Unix microseconds) are available. */
     readonly settled_through: number;
-    /** Everything recorded before this moment (Unix microseconds) has been handed out, with this page and those before it. */
+    /** This page and the previous ones contain all events recorded before this moment (Unix microseconds). */
     readonly read_through: number;
   };
-  /** One page of audit events and where it stands among all matches. */
+  /** One page of audit events, and its position among all matches. */
   readonly AuditPage: {
-    /** The page, newest first; an empty array when nothing matches. */
+    /** Newest first. An empty array if nothing matches. */
     readonly data: readonly (Schemas['AuditEvent'])[];
     readonly meta: Schemas['PageMeta'];
   };
   /** The same page with `schema=ocsf`. */
   readonly OcsfPage: {
-    /** The page, newest first; an empty array when nothing matches. */
+    /** Newest first. An empty array if nothing matches. */
     readonly data: readonly (Schemas['OcsfEvent'])[];
     readonly meta: Schemas['PageMeta'];
   };
-  /** Events as a list shows them. */
+  /** Events as rows of a list. */
   readonly Rows: {
-    /** Newest first; of one time those recorded last first. */
+    /** Newest first. At the same time, the event recorded last comes first. */
     readonly data: readonly ({
-      /** Its order number, which no other event has. */
+      /** Unique order number of the event. */
       readonly seq: string;
-      /** When it happened, Unix microseconds. */
+      /** When the activity happened, Unix microseconds. */
       readonly time: number;
       readonly activity_name: string;
       readonly severity: 'Informational' | 'Medium' | 'High';
@@ -233,26 +233,26 @@ export interface Schemas {
       readonly ip?: string;
       /** The target's name. */
       readonly target_name?: string;
-      /** The sender's file, else `fileName` of its `extra_map`. */
+      /** The sender's file, otherwise `fileName` of its `extra_map`. */
       readonly file_name?: string;
     })[];
     readonly meta: {
-      /** How many match, on the side of the place that is asked for. */
+      /** Number of matches on the requested side of the position. */
       readonly total: number;
       readonly limit: number;
       readonly offset: number;
-      /** An order number: none of the organization's events below it is still to come. So `since` it there are `unsettled` events now, and later as many more as came. */
+      /** An order number. No event of the organization with a lower one can still come. So a request with `since` set to it returns `unsettled` events now, and new ones later. */
       readonly settled: string;
-      /** How many of the total have this order number or a higher one. */
+      /** Number of the matches with this order number or a higher one. */
       readonly unsettled: number;
       readonly searched_back_to?: Schemas['SearchedBackTo'];
     };
   };
-  /** Audit events and what they were made of. */
+  /** Audit events with their source events. */
   readonly SourceEvents: {
     /** Newest first. */
     readonly data: readonly ({
-      /** Its order number, by which its evidence is found. */
+      /** Order number of the event, which selects its proof. */
       readonly seq: string;
       readonly event: Schemas['AuditEvent'];
       readonly source: Schemas['StoredEvent'];
@@ -262,56 +262,56 @@ export interface Schemas {
       readonly offset: number;
     };
   };
-  /** Who signs checkpoints, and since when. */
+  /** The keys that sign checkpoints. */
   readonly EvidenceKeys: {
     /** First line of the organization's checkpoints, and name of its keys. */
     readonly origin: string;
-    /** The newest last. */
+    /** Newest last. */
     readonly keys: readonly ({
-      /** As verifiers of signed notes take it, `name+id+key`. */
+      /** Verifier key, `name+id+key`. */
       readonly key: string;
       readonly added_at: string;
-      /** A note by the key before this one. */
+      /** A note that the previous key signed. */
       readonly statement?: string;
     })[];
     /** When the first event was added to a tree. */
     readonly begun_at?: string;
-    /** Events with an order number below had been stored before that. */
+    /** Events with a lower order number were stored before `begun_at`. */
     readonly begun_before_seq?: string;
   };
-  /** That an event is covered by a checkpoint. */
+  /** Proves that a checkpoint covers an event. */
   readonly EvidenceInclusion: {
-    /** The place of the event among all of the organization, from 0. */
+    /** Position of the event among all events of the organization, from 0. */
     readonly position: number;
-    /** The order number of the event. */
+    /** Order number of the event. */
     readonly seq: string;
     /** Unix microseconds. */
     readonly time: number;
-    /** The day from which retention removes the event; absent where it is kept. */
+    /** The day from which retention removes the event. Absent if it never does. */
     readonly expires?: string;
-    /** Base64 of what the leaf of the tree is a hash of. */
+    /** The entry, in Base64. The leaf of the tree is its hash. */
     readonly entry: string;
-    /** The source event as it is stored; absent where it is no longer there. */
+    /** The source event as stored. Absent if it no longer exists. */
     readonly source?: string;
-    /** Base64 of the SHA-256 of what pages show and filters look at, which the entry needs beside the source event; with `source`. */
+    /** SHA-256 of the displayed and filtered values, in Base64. Together with the source event, it determines the entry. Present with `source`. */
     readonly shown?: string;
-    /** Whether the event is stored now as the entry says; with `source`. */
+    /** True if the stored event matches the entry. Present with `source`. */
     readonly as_recorded?: boolean;
     /** When the checkpoint was signed. */
     readonly signed_at: string;
     /** The proof with its checkpoint (C2SP tlog-proof). */
     readonly proof: string;
   };
-  /** That a checkpoint continues an older one. */
+  /** Proves that a checkpoint continues an older one. */
   readonly EvidenceConsistency: {
     /** The older checkpoint, a signed note. */
     readonly older: string;
-    /** The newer one. */
+    /** The newer checkpoint. */
     readonly newer: string;
-    /** Base64; the proof of RFC 6962, 2.1.2. */
+    /** The proof of RFC 6962, 2.1.2, in Base64. */
     readonly hashes: readonly (string)[];
   };
-  /** opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest. Members that are not known are passed over; what a log record holds is in the protocol's own documents. */
+  /** opentelemetry.proto.collector.logs.v1.ExportLogsServiceRequest. Unknown members are ignored. The protocol's documentation describes log records. */
   readonly OtlpLogs: {
     readonly resourceLogs?: readonly ({
       readonly resource?: Readonly<Record<string, unknown>>;
@@ -324,37 +324,37 @@ export interface Schemas {
   /** opentelemetry.proto.collector.logs.v1.ExportLogsServiceResponse */
   readonly OtlpLogsAnswer: {
     readonly partialSuccess?: {
-      /** Records that were left out, a number in quotes as protobuf's JSON has it. */
+      /** Number of rejected records, as a string (JSON of protobuf). */
       readonly rejectedLogRecords: string;
-      /** Why, for the first of them. */
+      /** Why the first of them was rejected. */
       readonly errorMessage: string;
     };
   };
   /** google.rpc.Status */
   readonly OtlpStatus: {
-    /** One of google.rpc.Code. */
+    /** A value of google.rpc.Code. */
     readonly code: number;
     readonly message: string;
   };
   readonly IngestAnswer: {
-    /** Events that are on disk now. */
+    /** Number of events that were stored. */
     readonly accepted: number;
-    /** Events that were left out. */
+    /** Number of events that were rejected. */
     readonly rejected: number;
     readonly errors: Schemas['EventErrors'];
   };
-  /** Why events were refused, in the order of the batch; the first 100, or `maxErrors`. */
+  /** Why events were rejected, in the order of the batch: the first 100, or `maxErrors`. */
   readonly EventErrors: readonly ({
-    /** Position of the event in the batch, from 0; blank NDJSON lines do not count. */
+    /** Position of the event in the batch, from 0. Blank NDJSON lines do not count. */
     readonly index: number;
-    /** JSON pointer of the member, then the rule it breaks. */
+    /** JSON pointer of the member, then the broken rule. */
     readonly error: string;
   })[];
-  /** `admin` may do everything in its organization, `auditor` reads events, `member` sees receipts of its own. */
+  /** `admin` may do everything in its organization, `auditor` reads events, `member` sees only its own receipts. */
   readonly Role: 'admin' | 'auditor' | 'member';
   /** RFC 3339 in UTC with six fraction digits. */
   readonly Instant: string;
-  /** Short name of an organization, also the first part of its host. */
+  /** Short name of an organization, and the first part of its host. */
   readonly Slug: string;
   readonly Credentials: {
     /** In any case. */
@@ -362,7 +362,7 @@ export interface Schemas {
     readonly password: string;
     /** Slug. */
     readonly organization?: string;
-    /** To be told the organizations where the password is right in several. */
+    /** If the password is right in several organizations, list them. */
     readonly list_organizations?: boolean;
   };
   readonly LoggedIn: {
@@ -386,7 +386,7 @@ export interface Schemas {
     /** Source events, newest first. */
     readonly data: readonly (Schemas['StoredEvent'])[];
   };
-  /** A source event as its producer sent it: `time`, `level`, `msg` and in `message` `timestamp`, `actor`, `action`, `target`, `result`, `remote`, `sender`, `extra` and `org`, as far as they were given, and whatever else was in it. Only values of secret keys in `extra` are replaced. */
+  /** A source event as its producer sent it. Only secret values are replaced. */
   readonly StoredEvent: {
     readonly time?: string | number | null;
     readonly level?: string | null;
@@ -404,15 +404,15 @@ export interface Schemas {
     };
   };
   readonly PageMeta: {
-    /** All there are, before paging. */
+    /** Number of matches, before paging. */
     readonly total: number;
-    /** Page size in effect. */
+    /** Effective page size. */
     readonly limit: number;
-    /** Offset in effect. */
+    /** Effective offset. */
     readonly offset: number;
     readonly searched_back_to?: Schemas['SearchedBackTo'];
   };
-  /** With `q`, where not all could be looked through: the newest instant that was not looked at. With it as `endTime`, and `offset` less `total` (at least 0), the search goes on. */
+  /** With `q`, if the search stopped before the oldest event: the newest instant that was not searched. To continue, send it as `endTime` and reduce `offset` by `total` (to at least 0). */
   readonly SearchedBackTo: string;
   /** Filters with several values. */
   readonly FilterLists: {
@@ -447,12 +447,12 @@ export interface Schemas {
     readonly data: readonly (Schemas['Receipt'])[];
     readonly meta: Schemas['PageMeta'];
   };
-  /** One transfer. What its events do not say is left out. */
+  /** One transfer. Values that its events lack are absent. */
   readonly Receipt: {
     readonly flow_id?: string;
     readonly kind: 'upload' | 'download' | 'stream';
     readonly file_name?: string;
-    /** Bytes, as the producer gave them. */
+    /** Bytes, as the producer sent them. */
     readonly file_size?: number;
     readonly destination?: string;
     readonly status: 'started' | 'completed' | 'failed';
@@ -469,9 +469,9 @@ export interface Schemas {
     readonly meta: {
       /** Width of every bucket. */
       readonly bucket_seconds: number;
-      /** First instant that counts; left out where neither the request nor an event gives it. */
+      /** First instant of the range. Absent if neither the request nor an event determines it. */
       readonly start?: Schemas['Instant'];
-      /** Last instant that counts, likewise. */
+      /** Last instant of the range, likewise. */
       readonly end?: Schemas['Instant'];
       /** The sum of all buckets. */
       readonly total: number;
@@ -488,14 +488,14 @@ export interface Schemas {
     readonly data: {
       readonly activities: readonly ({
         readonly activity_id: number;
-        /** The title of the code, or of one that has none the most frequent title of its events. */
+        /** Title of the code. If the code has none, the most frequent title of its events. */
         readonly activity_name: string;
         readonly count: number;
       })[];
       readonly actors: readonly ({
         /** In lower case. */
         readonly email_addr: string;
-        /** The name on the newest of the events, where it has one. */
+        /** Name on the newest event that has one. */
         readonly name?: string;
         readonly count: number;
         readonly first_seen: Schemas['Instant'];
@@ -515,35 +515,35 @@ export interface Schemas {
         readonly status: 'Success' | 'Failure';
         readonly count: number;
       })[];
-      /** How many of the events have no value, by the name of the filter. */
+      /** Number of events without a value, by the name of the filter. */
       readonly without: {
         readonly actor: number;
         readonly ip: number;
       };
     };
     readonly meta: {
-      /** Values a list, in effect. */
+      /** Effective number of values per list. */
       readonly limit: number;
     };
   };
   readonly TopFiles: {
     readonly data: readonly ({
-      /** As the newest of the events has it. */
+      /** Name as in the newest event. */
       readonly name: string;
       readonly count: number;
-      /** The sum of `extra.fileSize`, where it is a whole number. */
+      /** Sum of `extra.fileSize`, if it is a whole number. */
       readonly bytes: number;
       readonly first_seen: Schemas['Instant'];
       readonly last_seen: Schemas['Instant'];
     })[];
     readonly meta: {
-      /** Values a list, in effect. */
+      /** Effective number of values per list. */
       readonly limit: number;
     };
   };
-  /** Whether users see receipts of their own transfers. */
+  /** True if users see receipts of their own transfers. */
   readonly ReceiptsPolicy: 'own' | 'off';
-  /** Days that events are kept; left out where they are kept for ever. */
+  /** Days until events expire. Absent if they never do. */
   readonly RetentionDays: number;
   readonly Whoami: {
     readonly user: {
@@ -562,7 +562,7 @@ export interface Schemas {
     readonly session: {
       readonly expires_at: Schemas['Instant'];
     };
-    /** The service's clock, by which a page asks for ranges up to now. */
+    /** The service's clock. The page uses it for ranges that end now. */
     readonly time: Schemas['Instant'];
   };
   readonly ScimSchemaNames: readonly (string)[];
@@ -600,7 +600,7 @@ export interface Schemas {
     readonly itemsPerPage: number;
     readonly Resources: readonly (Schemas['ScimUser'])[];
   };
-  /** A user as a directory sends one. Of it `userName`, `displayName`, `name`, `active`, `roles` and `externalId` are looked at. */
+  /** A user as a directory sends it. Only `userName`, `displayName`, `name`, `active`, `roles` and `externalId` count. */
   readonly ScimNewUser: {
     readonly userName: string;
   };
@@ -692,32 +692,32 @@ export interface Schemas {
     readonly attributes: readonly (Schemas['ScimAttribute'])[];
     readonly meta: Schemas['ScimMeta'];
   };
-  /** How people sign in. */
+  /** Ways to sign in. */
   readonly SignOnOptions: {
-    /** By a provider of OpenID Connect, at `/api/v1/auth/sign-on`. */
+    /** With an OpenID Connect provider, at `/api/v1/auth/sign-on`. */
     readonly sign_on: boolean;
-    /** By password, at `/api/v1/auth/login-handler`. */
+    /** With a password, at `/api/v1/auth/login-handler`. */
     readonly passwords: boolean;
-    /** `/api/v1/auth/sign-on` needs the parameter `organization`. */
+    /** `/api/v1/auth/sign-on` requires the parameter `organization`. */
     readonly names_organization: boolean;
   };
   readonly Settings: {
     readonly id: string;
     readonly slug: Schemas['Slug'];
     readonly name: string;
-    /** A duration such as `90d`, `off` (for ever), or `default` (as the service is configured). */
+    /** A duration such as `90d`, `off` (never expire), or `default` (the service's `RETENTION`). */
     readonly retention: string;
     readonly retention_days?: Schemas['RetentionDays'];
-    /** Expired events, which readers are not shown any more and which will be removed; absent where there are none. A longer retention or a hold takes it back. */
+    /** Expired events, which readers no longer see and which will be removed. Absent if there are none. A longer retention or a hold cancels the removal. */
     readonly planned_removal?: Schemas['PlannedRemoval'];
     readonly receipts: Schemas['ReceiptsPolicy'];
   };
   readonly PlannedRemoval: {
-    /** Expired events when the removal was planned. */
+    /** Number of expired events when the removal was planned. */
     readonly events: number;
-    /** They happened before this moment. */
+    /** The events happened before this moment. */
     readonly before: string;
-    /** How much longer servers have to run before it; 0 while it is under way. */
+    /** How long servers must still run before the removal; 0 while it runs. */
     readonly in_seconds: number;
   };
   readonly SettingsChange: {
@@ -725,57 +725,57 @@ export interface Schemas {
     /** A duration such as `90d`, `off`, or `default`. */
     readonly retention?: string;
     readonly receipts?: Schemas['ReceiptsPolicy'];
-    /** How many stored events a shorter retention may remove. */
+    /** Number of stored events that a shorter retention may delete. */
     readonly confirm_removal?: number;
   };
   readonly Scopes: readonly ('read' | 'write' | 'scim')[];
   readonly ApiKeys: {
     readonly data: readonly (Schemas['ApiKey'])[];
   };
-  /** What may be shown of a key. */
+  /** A key without its secret. */
   readonly ApiKey: {
     readonly id: string;
     readonly organization: Schemas['Slug'];
     readonly name?: string;
     readonly scopes: Schemas['Scopes'];
-    /** A limit of its own, in place of the service's. */
+    /** The key's own limit, which replaces the service's. */
     readonly rate_limit?: string;
     readonly state: 'active' | 'revoked' | 'expired';
     readonly created_at: Schemas['Instant'];
     readonly expires_at?: Schemas['Instant'];
     readonly revoked_at?: Schemas['Instant'];
-    /** The last use that is known, within a minute; in lists alone. Absent for one that was never used. */
+    /** The last known use, to the minute; only in lists. Absent if the key was never used. */
     readonly last_used_at?: Schemas['Instant'];
-    /** Until when the secret before the last rotation works as well. */
+    /** Until when the secret before the last rotation is valid. */
     readonly previous_valid_until?: Schemas['Instant'];
   };
-  /** A key together with its text. The text cannot be read again. */
+  /** A key with its text. The text cannot be read again. */
   readonly IssuedApiKey: {
     readonly id: string;
-    /** What goes into `X-API-Key`. A secret. */
+    /** The value of `X-API-Key`. A secret. */
     readonly key: string;
     readonly organization: Schemas['Slug'];
     readonly name?: string;
     readonly scopes: Schemas['Scopes'];
-    /** A limit of its own, in place of the service's. */
+    /** The key's own limit, which replaces the service's. */
     readonly rate_limit?: string;
     readonly state: 'active' | 'revoked' | 'expired';
     readonly created_at: Schemas['Instant'];
     readonly expires_at?: Schemas['Instant'];
     readonly revoked_at?: Schemas['Instant'];
-    /** Until when the secret before the last rotation works as well. */
+    /** Until when the secret before the last rotation is valid. */
     readonly previous_valid_until?: Schemas['Instant'];
   };
   readonly NewApiKey: {
     readonly scopes: Schemas['Scopes'];
     readonly name?: string;
-    /** A duration from now, such as `90d`. Without it the key is valid until it is revoked. */
+    /** A duration from now, such as `90d`. Without it, the key is valid until it is revoked. */
     readonly expires?: string;
     /** Requests and window, such as `300/15s`. */
     readonly rate_limit?: string;
   };
   readonly KeyRotation: {
-    /** A duration, or `0`; `24h` where it is left out. */
+    /** A duration, or `0`. Default: `24h`. */
     readonly grace?: string;
   };
   readonly Users: {
@@ -787,7 +787,7 @@ export interface Schemas {
     readonly name: string;
     readonly role: Schemas['Role'];
     readonly created_at: Schemas['Instant'];
-    /** Left out while the user may sign in. */
+    /** Absent while the user may sign in. */
     readonly disabled_at?: Schemas['Instant'];
   };
   readonly UserChange: {
@@ -822,27 +822,27 @@ export interface Schemas {
   readonly Readiness: {
     readonly status: 'ready';
     readonly checks: Schemas['Checks'];
-    /** Why the clock is not trusted, where it is not. */
+    /** Why the clock is not trusted. Absent if it is trusted. */
     readonly clock?: string;
-    /** What is known to be damaged, where something is; at most 20 of it. */
+    /** Known damage, at most 20 entries. Absent if there is none. */
     readonly damage?: readonly (Schemas['Damage'])[];
   };
-  /** What was looked at, and whether it holds; readiness depends on `engine_…`, `log_…` and `control_data_…`. */
+  /** Results of the checks. Readiness depends on `engine_…`, `log_…` and `control_data_…`. */
   readonly Checks: {
     /** The engine answers. */
     readonly engine_reachable: boolean;
-    /** The last events that were sent to the engine were stored, and its disk has room. */
+    /** The engine stored the last events that were sent to it, and its disk has room. */
     readonly engine_takes_writes: boolean;
-    /** The write-ahead log takes events of producers. */
+    /** The write-ahead log accepts events of producers. */
     readonly log_takes_writes: boolean;
     /** Users, API keys, organizations and settings can be changed. */
     readonly control_data_takes_writes: boolean;
     /** No stored event is known to be damaged or missing. */
     readonly nothing_damaged: boolean;
-    /** Limits are counted together with other servers, as `REDIS_URL` says; false while Redis is away. Absent where each server counts for itself. */
+    /** Servers count limits together in Redis (`REDIS_URL`); false while Redis is unreachable. Absent without `REDIS_URL`. */
     readonly limits_shared?: boolean;
   };
-  /** Damage of stored events, in words for the operator. */
+  /** Damage of stored events, explained for the operator. */
   readonly Damage: {
     readonly kind: 'log_segment' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
     /** The segment, part, partition, table or organization. */
@@ -852,7 +852,7 @@ export interface Schemas {
   /** RFC 9457 problem details. */
   readonly Problem: {
     readonly type: 'about:blank';
-    /** The status in words. */
+    /** The status as text. */
     readonly title: string;
     /** The HTTP status again. */
     readonly status: number;
@@ -860,52 +860,52 @@ export interface Schemas {
     readonly detail: string;
     /** Equal to the header `X-Request-Id`. */
     readonly request_id: string;
-    /** Events of the body that were stored; with `errors`. */
+    /** Number of events that were stored; with `errors`. */
     readonly accepted?: number;
-    /** Events of the body that were refused; with `errors`. */
+    /** Number of events that were rejected; with `errors`. */
     readonly rejected?: number;
     readonly errors?: Schemas['EventErrors'];
-    /** How many stored events the change would remove; with 409. */
+    /** Number of stored events that the change would delete; with 409. */
     readonly would_remove?: number;
-    /** Of a login with `list_organizations`; where the password is right. */
+    /** Organizations in which the password is right; for a login with `list_organizations`. */
     readonly organizations?: readonly (Schemas['OrganizationName'])[];
     readonly checks?: Schemas['Checks'];
-    /** What is known to be damaged, where something is; at most 20 of it. */
+    /** Known damage, at most 20 entries. Absent if there is none. */
     readonly damage?: readonly (Schemas['Damage'])[];
-    /** Why the clock is not trusted, where it is not. */
+    /** Why the clock is not trusted. Absent if it is trusted. */
     readonly clock?: string;
-    /** Why no checkpoint covers the event that a proof is asked of; absent for what lies behind the tree (a place, a checkpoint of so many events, a tile), as nobody can tell whether it will be there. `pending`: one will, within half a minute. `off`: this server signs none for this organization. `absent`: the tree has all events of that time, and not this one. */
+    /** Why no checkpoint covers the event. `pending`: one will within half a minute. `off`: this server signs none for this organization. `absent`: the tree has all events of that time, but not this one. Absent for positions, checkpoints and tiles behind the end of the tree, because it is unknown whether they will exist. */
     readonly evidence?: 'pending' | 'off' | 'absent';
-    /** Why nobody was signed in by a provider. `organization`: none is named, or there is none of that name with a provider. `over`: not begun here, or too long ago. `declined`: the provider said no. `invalid`: what it sent is not good. `provider`: it does not answer as it should. `unverified`: it does not vouch for the address. `unknown`: no user here. `disabled`. `role`: no role by the claims. `last_admin`: the last administrator would be none any more. `linked`: the address is of another person there. `unlinked`: it is of a user who was there before, and `link_email` is off. */
+    /** Why the sign-in with a provider failed. `organization`: no organization is named, or it has no provider. `over`: the sign-in did not begin here, or expired. `declined`: the provider refused it. `invalid`: the provider's answer is invalid. `provider`: the provider does not answer correctly. `unverified`: the e-mail address is not verified. `unknown`: no such user. `disabled`: the user is disabled. `role`: the claims give no role. `last_admin`: the last administrator would lose that role. `linked`: the address belongs to another person. `unlinked`: the address belongs to an existing user, and `link_email` is off. */
     readonly sign_on?: 'organization' | 'over' | 'declined' | 'invalid' | 'provider' | 'unverified' | 'unknown' | 'disabled' | 'role' | 'last_admin' | 'linked' | 'unlinked';
   };
 }
 
 /** What events are asked for. */
 export interface EventParameters {
-  /** Events at or after this instant: RFC 3339 with an offset, up to 9 fraction digits (cut to microseconds). A space in place of the offset's `+` is understood. Anything else is ignored. */
+  /** Events at or after this instant: RFC 3339 with an offset and up to 9 fraction digits, which are cut to microseconds. A space instead of the offset's `+` is accepted. Invalid values are ignored. */
   readonly startTime?: string | undefined;
-  /** Events at or before this instant; written as `startTime`. */
+  /** Events at or before this instant, in the form of `startTime`. */
   readonly endTime?: string | undefined;
-  /** Events whose actor has exactly this e-mail address, in any case. */
+  /** Events of the actor with exactly this e-mail address, in any case. */
   readonly actor?: string | undefined;
   /** Events whose sender file or target has exactly this name, in any case. */
   readonly fileName?: string | undefined;
-  /** Events of this flow, a UUID in any case. Anything else is ignored. */
+  /** Events of this flow, a UUID in any case. Invalid values are ignored. */
   readonly flowId?: string | undefined;
-  /** Events whose actor has exactly this id, in any case. */
+  /** Events of the actor with exactly this id, in any case. */
   readonly userId?: string | undefined;
   /** Events whose sender hash or `fileHash` in `extra` is exactly this, in any case. */
   readonly fileHash?: string | undefined;
-  /** The caller's own organization, by id or slug, changes nothing; any other gives no events. */
+  /** The caller's own organization, by id or slug, changes nothing; any other one selects no events. */
   readonly orgId?: string | undefined;
-  /** Events that came from this address, however it is written, or from the addresses of a range (CIDR). An IPv4 address is the same as the IPv6 one that maps it. Anything else is ignored. */
+  /** Events from this address in any notation, or from the addresses of a range (CIDR). An IPv4 address equals the IPv6 address that maps it. Invalid values are ignored. */
   readonly ip?: string | undefined;
-  /** Events of this activity, by its code. Anything but a whole number is ignored. */
+  /** Events with this activity code. Values that are not whole numbers are ignored. */
   readonly activity?: number | string | undefined;
-  /** Events of this severity, `Informational`, `Medium` or `High` in any case. Anything else is ignored. */
+  /** Events of this severity: `Informational`, `Medium` or `High`, in any case. Other values are ignored. */
   readonly severity?: string | undefined;
-  /** Events of this outcome, `Success` or `Failure` in any case. Anything else is ignored. */
+  /** Events with this outcome: `Success` or `Failure`, in any case. Other values are ignored. */
   readonly status?: string | undefined;
   readonly 'actor.in'?: string | undefined;
   readonly 'actor.not'?: string | undefined;
@@ -933,10 +933,10 @@ export interface EventParameters {
   readonly 'fileHash.is'?: 'none' | 'any' | undefined;
   readonly 'flowId.is'?: 'none' | 'any' | undefined;
   readonly 'ip.is'?: 'none' | 'any' | undefined;
-  /** Up to 10 words of at most 255 characters, each of which stands in a value of the event as it is shown, in any case. Names of members do not count, nor what is the same in all events. A page looks from the newest event on for a second or two: `meta.searched_back_to` says how far it came where that was not all, and `meta.total` counts the matches down to there. With that instant as `endTime` the search goes on. */
+  /** Up to 10 words of at most 255 characters. Each must occur in a displayed value of the event, in any case. Names of members and values that are constant in all events do not count. A page searches for a second or two, from the newest event on. If it stops before the end, `meta.searched_back_to` is where it stopped, and `meta.total` counts the matches down to there. Continue with that instant as `endTime`. */
   readonly q?: string | undefined;
-  /** As `q`, for texts with their spaces: up to 10 of at most 255 characters, separated by commas, all of which stand in the event. In a text a comma is `%2C` and a percent sign `%25`, before the whole is encoded for the address. */
+  /** Like `q`, for texts with spaces: up to 10 texts of at most 255 characters, separated by commas. The event must contain all of them. Write a comma in a text as `%2C` and a percent sign as `%25`, then encode the whole for the URL. */
   readonly 'q.phrase'?: string | undefined;
-  /** As `q.phrase`, for texts of which none stands in the event. */
+  /** Like `q.phrase`, but the event must contain none of the texts. */
   readonly 'q.not'?: string | undefined;
 }

@@ -5,7 +5,7 @@ import type { Job } from '../load/job.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
 
-/** Says why a case was not measured; the run goes on. */
+/** The reason why a case was not measured; the run continues. */
 export class NotThere extends Error {}
 
 async function mustExist(lab: Lab, key: string, path: string): Promise<void> {
@@ -79,7 +79,7 @@ interface FeedPage {
   readonly meta: { readonly next_cursor: string; readonly has_more: boolean };
 }
 
-/** The feed: its first page under load, and polls when there is nothing new. */
+/** Measures the feed's first page under load, and polls without new events. */
 export async function benchFeed(
   lab: Lab,
   data: ReadData,
@@ -129,7 +129,7 @@ async function walkFeed(key: string, url: string): Promise<{ cursor: string; eve
   let cursor = '';
   let events = 0;
   let seconds = 0;
-  // Once past the time limit, the rest is left out: the end is reached from a later start.
+  // After the time limit, skips the rest and continues from a later position.
   let query = 'limit=1000';
   for (;;) {
     const answer = await fetch(`${url}?${query}`, { headers: { 'X-API-Key': key } });
@@ -149,7 +149,7 @@ async function walkFeed(key: string, url: string): Promise<{ cursor: string; eve
   return { cursor: meta.next_cursor, eventsPerSecond: events / seconds };
 }
 
-/** Logins with the right password: almost all of it is the password hash, which is meant to cost. */
+/** Logins with the right password. The password hash, slow by design, takes most of the time. */
 export async function benchLogin(
   lab: Lab,
   plan: { readonly clients: number; readonly seconds: number; readonly rounds: number },

@@ -20,7 +20,7 @@ import type { ReadData } from '../lab/read-data.ts';
 import { sideBySide, type Slice } from '../lab/side-by-side.ts';
 import type { CaseResult } from '../stats/result.ts';
 
-/** More events tell nothing new: both sides take each of them once. */
+/** Enough, as both sides process each event once. */
 const eventsMax = 2_000_000;
 const rounds = 4;
 const turnMsMax = 600_000;
@@ -28,12 +28,12 @@ const log = createLogger('silent');
 const io = { error: (): void => undefined };
 const serviceName = 'bench';
 
-/** Some events of the large organization in a database of their own, where no service adds them to a tree. */
+/** Some events of the large organization in a separate database, where no service adds them to a tree. */
 interface Copied {
   readonly storage: Storage;
   readonly id: string;
   readonly events: number;
-  /** The order number before which so many of the events are. */
+  /** The order number below which this many of the events are. */
   before(events: number): Promise<bigint>;
   close(): Promise<void>;
 }
@@ -76,14 +76,14 @@ async function timed(units: number, run: () => Promise<unknown>): Promise<Slice>
   return { units, seconds: (performance.now() - began) / 1000 };
 }
 
-/** The least that a tree of events costs: the engine hashes each source event once. */
+/** Lower bound of a tree's cost: the engine hashes each source event once. */
 const bareHashes = (lab: Lab, where = '1', threads = 1): Promise<string> =>
   lab.engine.query(
     `SELECT sum(cityHash64(SHA256(source))) FROM ${lab.database}_evidence.events WHERE ${where}`,
     { max_threads: threads },
   );
 
-/** Trees and checkpoints of events that are there, without the pauses that keep the service to its share. */
+/** Builds trees and checkpoints of stored events, without the service's pauses. */
 async function benchBuild(lab: Lab, copied: Copied, key: LogKey): Promise<CaseResult> {
   const { storage, events } = copied;
   const ends = await Promise.all(
@@ -130,7 +130,7 @@ function holdTo(events: number, report: Report): void {
     throw new Error(`verify finds ${report.events} events of ${events}, and ${words}`);
 }
 
-/** The events in the engine, and a file of them, against their checkpoints. */
+/** Verifies the events in the engine, and a file of them, with their checkpoints. */
 async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseResult[]> {
   const { storage, id, events } = copied;
   const session = {
@@ -181,7 +181,7 @@ async function benchVerify(lab: Lab, copied: Copied, key: LogKey): Promise<CaseR
   return [engine, ofFile];
 }
 
-/** What evidence costs: making trees, and verifying by them. In this process, which does nothing else meanwhile. */
+/** Measures the cost of building and verifying trees, in this otherwise idle process. */
 export async function benchEvidence(
   lab: Lab,
   data: ReadData,
@@ -190,7 +190,7 @@ export async function benchEvidence(
   const copied = await copyEvents(lab, data);
   try {
     const key = new LogKey({ name: serviceName, seed: Buffer.alloc(32, 1), previousSeed: undefined });
-    // Whatever is verified has been built.
+    // Verification needs the built trees.
     const results = [await benchBuild(lab, copied, key)];
     if (wanted('evidence.verify')) results.push(...(await benchVerify(lab, copied, key)));
     return results.filter(({ id }) => wanted(id));

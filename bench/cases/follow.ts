@@ -14,21 +14,21 @@ import { postHead } from './ingest.ts';
 
 export interface FollowPlan {
   readonly id: string;
-  /** Events prepared, sent again and again. */
+  /** Number of prepared events, which are sent repeatedly. */
   readonly events: number;
   readonly seconds: number;
   readonly clients: number;
   /** Events of a page of the feed. */
   readonly limit: number;
-  /** Takes pages in gzip, as what is behind most HTTP clients does, and decompresses them. */
+  /** Requests pages in gzip, as most HTTP clients do, and decompresses them. */
   readonly gzip?: boolean;
 }
 
 const warmUpSeconds = 3;
 const lineFeed = 0x0a;
-/** What gzip begins with, and JSON does not. */
+/** First byte of gzip, but not of JSON. */
 const gzipByte = 0x1f;
-/** More than the members behind `data` can have. */
+/** Longer than the members behind `data`. */
 const endBytes = 512;
 
 /** A follower on a bare socket, which counts events and does not parse them. */
@@ -41,7 +41,7 @@ class Follower {
   readonly #gzip: boolean;
   readonly #head: string;
   #lines = 0;
-  /** The last bytes of the body, as far as they have come. */
+  /** The last received bytes of the body. */
   #end: Buffer = Buffer.alloc(0);
   #compressed: Buffer[] = [];
 
@@ -65,7 +65,7 @@ class Follower {
     this.#end = Buffer.concat([this.#end, piece.subarray(-endBytes)]).subarray(-endBytes);
   }
 
-  /** Reads a page; resolves with whether there is more. */
+  /** Reads a page; true if there is more. */
   async next(): Promise<boolean> {
     this.#lines = 0;
     this.#end = Buffer.alloc(0);
@@ -79,7 +79,7 @@ class Follower {
     const end = this.#end.toString('latin1');
     const metaAt = end.lastIndexOf(',"meta":');
     const meta = JSON.parse(end.slice(metaAt + 8, -1)) as { next_cursor: string; has_more: boolean };
-    // A line break stands between two events.
+    // Events are separated by a line break.
     if (!end.slice(0, metaAt).endsWith('[]')) this.events += this.#lines + 1;
     this.pages += 1;
     this.#cursor = meta.next_cursor;
@@ -95,7 +95,7 @@ class Follower {
   }
 }
 
-/** What one run of ingest took, in which the follower may have been at work. */
+/** Figures of one run of ingest, with or without a follower. */
 interface Ingested {
   readonly events: number;
   readonly endedMs: number;

@@ -10,7 +10,7 @@ import type { Job } from '../load/job.ts';
 import type { CaseResult } from '../stats/result.ts';
 import { median, summarize } from '../stats/summary.ts';
 
-/** Requests of the sizes that the other cases send and receive, answered by a server that does nothing with them. */
+/** Requests with the sizes of the other cases, to a server that does nothing with them. */
 const kinds = [
   { id: 'generator.small', title: 'requests with one event, 64 clients', clients: 64, up: 700, down: 0 },
   { id: 'generator.batch', title: 'requests with 1000 events, 8 clients', clients: 8, up: 700_000, down: 0 },
@@ -18,7 +18,7 @@ const kinds = [
 ];
 const rounds = 5;
 
-/** What the load generator itself costs, and the most it can do: no figure of the service can be above this. */
+/** Measures the load generator's own cost and maximum rate, which bounds all figures. */
 export async function benchGenerator(seconds: number): Promise<CaseResult[]> {
   const directory = await mkdtemp(join(tmpdir(), 'auditlog-bench-'));
   const dataFile = join(directory, 'bodies');

@@ -1,17 +1,17 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { Zstd } from '@hpcc-js/wasm-zstd';
 
-/** Bodies that cost as much as one request can. */
+/** The most expensive bodies of one request. */
 export interface HostileBody {
-  /** Of its case, after `hostile.`. */
+  /** Name of the case, after `hostile.`. */
   readonly name: string;
   readonly title: string;
   readonly contentType: 'application/json' | 'application/x-ndjson';
   readonly encoding: 'identity' | 'gzip' | 'deflate' | 'br' | 'zstd';
   readonly status: 202 | 400;
-  /** As large as a body may be, all of it stored: one at a time, beside which the neighbour goes on for long. */
+  /** The largest body, stored as a whole: sent one at a time, with a longer measurement beside it. */
   readonly isLarge?: true;
-  /** Made when it is needed: together they are large. */
+  /** Made on demand, as all bodies together are large. */
   readonly make: () => Promise<Buffer> | Buffer;
 }
 
@@ -25,7 +25,7 @@ const good = '{"time":"2026-05-04T10:00:00Z","message":{"action":1001}}';
 const jsonOf = (extra: string): string =>
   `{"time":"2026-05-04T10:00:00Z","message":{"action":1001,"extra":${extra}}}\n`;
 
-/** Blank lines: nothing ends the work on them early. */
+/** Blank lines, which no check rejects early. */
 const blank = (): Buffer => Buffer.alloc(bodyBytesMax, 0x0a);
 
 function repeated(line: string, bytes: number): Buffer {
@@ -49,7 +49,7 @@ function months(): Buffer {
   return Buffer.from(lines.join('\n'));
 }
 
-/** A body of numbered lines, as many as it may have bytes for. */
+/** A body of numbered lines up to the size limit. */
 function numbered(line: (n: number) => string): Buffer {
   const body = Buffer.allocUnsafe(bodyBytesMax);
   let length = 0;

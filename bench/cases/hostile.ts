@@ -14,14 +14,14 @@ import { type HostileBody, hostileBodies } from './hostile-bodies.ts';
 import { postHead } from './ingest.ts';
 import { type Reading, startReadable } from './readable.ts';
 
-/** Requests of the neighbour a second: far less than the service can take, so that its wait is the attacker's. */
+/** The neighbour's requests per second: few, so that only the attacker delays them. */
 const neighbourRate = 200;
 const neighbourClients = 16;
 const attackerClients = 4;
 const rounds = 3;
 /** The neighbour's requests count once the attack has begun. */
 const attackLeadMs = 250;
-/** Beside one large body: longer than it takes to be received, mapped, written and made readable. */
+/** Seconds beside one large body: longer than its processing. */
 const largeSliceSeconds = 12;
 
 interface Scene {
@@ -34,7 +34,7 @@ interface Scene {
   readonly seconds: number;
 }
 
-/** What single events of one organization wait for while another sends what costs most, back to back. */
+/** Measures the latency of one organization's single events while another sends expensive bodies without a pause. */
 export async function benchHostile(
   lab: Lab,
   plan: { readonly seconds: number; readonly wanted: (id: string) => boolean },
@@ -172,7 +172,7 @@ async function hostileCase(scene: Scene, body: HostileBody): Promise<CaseResult>
   };
 }
 
-/** What an attack has left behind is not the next slice's. */
+/** Work that an attack left behind must not delay the next slice. */
 async function settled(lab: Lab): Promise<void> {
   const deadline = performance.now() + settleMsMax;
   for (;;) {

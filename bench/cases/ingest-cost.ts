@@ -7,16 +7,16 @@ import type { CaseResult } from '../stats/result.ts';
 import { median, summarize } from '../stats/summary.ts';
 import { batchJob, type IngestLab, insertJob, prepareIngest } from './ingest.ts';
 
-/** Parts of the table of events that cost an INSERT something: the statement that takes each out of an empty table. */
+/** Costly parts of the table of events, each with the statement that removes it from an empty table. */
 type Part = readonly [name: string, removal: string];
 
-/** Of the service: threads have names, and trees are built while a slice waits for them. */
+/** Options of the service: its threads have names, and it builds trees while a slice waits for them. */
 export const costLab: Omit<LabOptions, 'url'> = {
   namesThreads: true,
   intervals: { evidenceMs: 1000 },
 };
 
-/** So seldom it is looked whether all is stored. */
+/** Milliseconds between checks whether all is stored. */
 const lookMs = 500;
 
 const whole = 'whole';
@@ -46,7 +46,7 @@ async function partsOf({ engine, database }: Lab): Promise<Part[]> {
   ];
 }
 
-/** Tables beside that of the service, each without one of its parts, one without any; they merge nothing. */
+/** Copies of the service's table, each without one part, and one without any. They do not merge. */
 async function makeTables(
   { engine, database, bareDatabase }: Lab,
   parts: readonly Part[],
@@ -65,13 +65,13 @@ async function makeTables(
 
 type Costs = Record<ThreadGroup | 'engine' | 'merging', number>;
 
-/** Of the service and its engine so far, in microseconds. */
+/** Processor time of the service and its engine so far, in microseconds. */
 function costs({ service, engine, directory }: Lab): Omit<Costs, 'merging'> {
   const threads = serviceThreads(service.pid, directory);
   return { ...threads, engine: cpuMicros(engine.access.pid) ?? Number.NaN };
 }
 
-/** Waits until all that is stored is in the trees of evidence. */
+/** Waits until the trees of evidence cover all stored events. */
 async function inTrees({ engine, database }: Lab): Promise<void> {
   const behind =
     `SELECT (SELECT max(watermark) FROM ${database}.evidence_progress) <= ` +
@@ -80,8 +80,8 @@ async function inTrees({ engine, database }: Lab): Promise<void> {
 }
 
 /**
- * Sends a slice and waits until all is stored and in its trees, then has it merged: what an event has cost. What the engine
- * merges meanwhile depends on how many parts came, and so on the machine: here each event is merged once, at the end.
+ * Sends a slice, waits until all is stored and in the trees, then merges it: the cost of an event. Merges meanwhile would depend
+ * on the machine, so each event is merged once, at the end.
  */
 async function costOfSlice(ready: IngestLab, slice: number): Promise<Costs> {
   const { lab } = ready;
@@ -102,7 +102,7 @@ async function costOfSlice(ready: IngestLab, slice: number): Promise<Costs> {
   return { ...(Object.fromEntries(spent) as typeof before), merging };
 }
 
-/** What an INSERT into a table costs the engine, for an event. */
+/** The engine's cost of an INSERT into a table, per event. */
 async function costOfInsert(ready: IngestLab, slice: number, table: string): Promise<number> {
   const { lab, dataset, plan } = ready;
   const { pid } = lab.engine.access;
@@ -116,8 +116,8 @@ async function costOfInsert(ready: IngestLab, slice: number, table: string): Pro
 const shown = (micros: number): string => micros.toFixed(2);
 
 /**
- * Processor time of an event, by thread and by part of the table. Its ratio is that of an INSERT into the table without these
- * parts to one into the whole table, which depends little on how much else the machine has to do.
+ * Processor time of an event, by thread and by part of the table. The ratio compares an INSERT into the table without these parts
+ * with one into the whole table, which depends little on other load.
  */
 export async function benchIngestCost(
   lab: Lab,

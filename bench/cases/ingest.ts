@@ -8,12 +8,12 @@ import type { CaseResult } from '../stats/result.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import { median } from '../stats/summary.ts';
 
-/** Rows of one INSERT of the bare engine: about what a segment of the service holds at full speed. */
+/** Rows of one INSERT of the bare engine: about a segment of the service at full speed. */
 const chunkRows = 40_000;
-/** INSERTs of the bare engine at once, as many as the service has on their way. */
+/** Concurrent INSERTs of the bare engine, as many as the service's. */
 const insertsAtOnce = 2;
 
-/** What the service sends with its INSERTs. */
+/** Settings of the service's INSERTs. */
 const insertSettings = {
   async_insert: 0,
   wait_end_of_query: 1,
@@ -28,7 +28,7 @@ export interface IngestPlan {
   readonly clients: number;
 }
 
-/** Events prepared for both sides: as producers send them, and as the rows that the service made of them. */
+/** Events for both sides: as sent by producers, and as the service's rows. */
 export interface IngestLab {
   readonly lab: Lab;
   readonly plan: IngestPlan;
@@ -48,7 +48,7 @@ export function postHead(lab: Lab, key: string): string {
   );
 }
 
-/** The batches of a slice, each by the key of its organization. */
+/** The batches of a slice, each with its organization's key. */
 function sliceOfBatches({ dataset, plan, heads }: Omit<IngestLab, 'chunks' | 'nativePath'>, slice: number) {
   const perSlice = dataset.batches.length / plan.slices;
   const from = Math.round(slice * perSlice);
@@ -74,7 +74,7 @@ export function batchJob(sender: Sender, slice: number): Job {
   };
 }
 
-/** Sends a slice's batches and waits until all can be read. */
+/** Sends a slice's batches and waits until all are readable. */
 async function sendSlice(sender: Sender, slice: number): Promise<{ result: JobResult; visibleMs: number }> {
   const { lab } = sender;
   const before = await lab.events();
@@ -83,7 +83,7 @@ async function sendSlice(sender: Sender, slice: number): Promise<{ result: JobRe
   return { result, visibleMs };
 }
 
-/** Four organizations, and events of each of them as producers send them. */
+/** Four organizations with source events. */
 export async function prepareSender(lab: Lab, plan: IngestPlan): Promise<Sender & { readKey: string }> {
   const organizations = [];
   for (const slug of ['acme', 'globex', 'initech', 'umbrella'])
@@ -95,9 +95,8 @@ export async function prepareSender(lab: Lab, plan: IngestPlan): Promise<Sender 
 }
 
 /**
- * Makes the events, sends them once through the service (which is its warm-up), and takes the resulting rows out of
- * the engine in Native format, in order of arrival: the bare engine is then fed exactly these, whatever the service
- * does to events and however its table looks.
+ * Makes the events, sends them once through the service (its warm-up), and reads the resulting rows from the engine in Native
+ * format, in order of arrival. So the bare engine gets exactly the service's rows.
  */
 export async function prepareIngest(lab: Lab, plan: IngestPlan): Promise<IngestLab> {
   const { dataset, heads } = await prepareSender(lab, plan);
@@ -126,7 +125,7 @@ export async function prepareIngest(lab: Lab, plan: IngestPlan): Promise<IngestL
   return { lab, plan, dataset, heads, chunks, nativePath };
 }
 
-/** The same rows, as Native INSERTs straight to a table of the bare engine. */
+/** Sends the same rows as Native INSERTs directly to the bare engine. */
 export function insertJob({ lab, chunks, nativePath }: IngestLab, slice: number, table = 'events'): Job {
   const { hostname, port } = new URL(lab.engine.access.url);
   const head = lab.engine.head(`INSERT INTO ${lab.bareDatabase}.\`${table}\` FORMAT Native`, insertSettings);
@@ -149,7 +148,7 @@ async function bytesPerEvent(lab: Lab, database: string): Promise<number> {
   return lab.engine.number(sql);
 }
 
-/** Batches, acknowledged and readable, beside the bare engine fed the same rows. */
+/** Compares batches, until readable, with the bare engine and the same rows. */
 export async function benchIngest(ready: IngestLab): Promise<CaseResult> {
   const { lab, plan, dataset } = ready;
   const perSlice = dataset.events / plan.slices;
@@ -202,7 +201,7 @@ export async function benchIngest(ready: IngestLab): Promise<CaseResult> {
   };
 }
 
-/** One event a request, each durable before it is answered; beside the service of another commit, where there is one. */
+/** Measures one durable event per request; compares with the service of another commit, if given. */
 export async function benchSingles(ready: Sender, seconds: number, other?: Lab): Promise<CaseResult> {
   const { lab, plan, dataset, heads } = ready;
   const rounds = 6;
@@ -221,7 +220,7 @@ export async function benchSingles(ready: Sender, seconds: number, other?: Lab):
       }),
     );
   const otherHeads = other && [postHead(other, (await other.organization('acme')).key)];
-  // What compiles code at first is not what is compared.
+  // Warm-up: compiles the code.
   if (other && otherHeads) {
     await send(lab, heads, seconds);
     await send(other, otherHeads, seconds);

@@ -12,11 +12,11 @@ export interface MixedPlan {
   readonly seconds: number;
   readonly rounds: number;
   readonly clients: number;
-  /** Events a second to send meanwhile: half of what ingest reaches alone. */
+  /** Events to send per second: half of ingest's rate alone. */
   readonly eventsPerSecond: number;
 }
 
-/** Pages alone and pages while events come in, in turns: what reading loses to writing. */
+/** Measures pages alone and beside ingest, in turns. */
 export async function benchMixed(
   lab: Lab,
   data: ReadData,

@@ -8,7 +8,7 @@ import { type ReadPlan, serviceJob } from './reads.ts';
 
 const warmUpSeconds = 1.5;
 
-/** The first page as events of OCSF beside the same page of the default schema: what the mapping costs. */
+/** Compares the first page in OCSF with the default schema, to show the cost of the mapping. */
 export async function benchOcsfPage(lab: Lab, data: ReadData, plan: ReadPlan): Promise<CaseResult> {
   const { clients, seconds, rounds } = plan;
   const jobOf = (query: string): Job => serviceJob(lab, data.key, query, clients, seconds / rounds);
@@ -33,7 +33,7 @@ export async function benchOcsfPage(lab: Lab, data: ReadData, plan: ReadPlan): P
   };
 }
 
-/** An export of everything as events of OCSF beside the same of the default schema. */
+/** Compares an export in OCSF with the default schema. */
 export async function benchOcsfExport(lab: Lab, data: ReadData, rounds: number): Promise<CaseResult> {
   const rows = data.rows();
   const { host, port } = lab.service;

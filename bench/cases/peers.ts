@@ -13,23 +13,23 @@ import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
 import { NotThere } from './endpoints.ts';
 
-/** The service beside usual builds of the same API, under the same load: see bench/peers. */
+/** Compares the service with usual builds of the same API (bench/peers) under the same load. */
 
 const rounds = 4;
 /** An export of everything takes a peer minutes. */
 const exportRounds = 2;
-/** Events that are sent while it is measured; others before. */
+/** Number of measured events; the others are sent before. */
 const measuredEventsMax = 400_000;
 
 export interface PeersPlan {
-  /** Stored on either side when reads are measured. */
+  /** Number of stored events on either side before reads are measured. */
   readonly events: number;
   readonly seconds: number;
   readonly clients: number;
   readonly wanted: (id: string) => boolean;
 }
 
-/** What a peer keeps its events in: the arguments of its server, and how that is given back. */
+/** The store of a peer, with the arguments of its server. */
 interface PeerStore {
   readonly access: string | ClickHouseAccess;
   stop(): Promise<void>;
@@ -38,7 +38,7 @@ interface PeerStore {
 interface Peer {
   readonly id: 'postgres' | 'clickhouse';
   readonly name: string;
-  /** Throws NotThere where there is none. */
+  /** Throws NotThere if it is not installed. */
   open(lab: Lab): Promise<PeerStore>;
 }
 
@@ -115,7 +115,7 @@ function readJob(to: Contender, path: string, clients: number, stop: Job['stop']
   };
 }
 
-/** Sends batches, from the first again after the last; resolves once all can be read. */
+/** Sends batches in a cycle; resolves once all are readable. */
 async function send(
   { lab, other, plan }: Contest,
   to: Contender,
@@ -131,7 +131,7 @@ async function send(
   return { ...slice, seconds: (visibleMs - result.startedMs) / 1000 };
 }
 
-/** Stores what is to be there before, then measures the rest. */
+/** Fills the store, then measures. */
 async function benchWrite(contest: Contest, dataset: Dataset): Promise<CaseResult> {
   const { lab, peer, own, other, plan } = contest;
   const filled = Math.ceil(plan.events / batchEvents) - dataset.batches.length;
@@ -213,7 +213,7 @@ async function measure(contest: Contest): Promise<CaseResult[]> {
   return results;
 }
 
-/** Throws NotThere where what the peer needs is not installed. */
+/** Throws NotThere if a program that the peer needs is not installed. */
 export async function benchPeer(lab: Lab, peer: Peer, plan: PeersPlan): Promise<CaseResult[]> {
   const store = await peer.open(lab);
   const program = fileURLToPath(new URL('../peers/server.js', import.meta.url));

@@ -1,7 +1,7 @@
 import type { Wanted } from '../lab/kept-data.ts';
 import type { ReadData } from '../lab/read-data.ts';
 
-/** A page asked of the service, and what the bare engine is asked for the same rows and the same total. */
+/** A page of the service, with the bare engine's statements for the same rows and total. */
 export interface ReadCase {
   readonly id: string;
   readonly title: string;
@@ -9,11 +9,11 @@ export interface ReadCase {
   readonly query: string;
   readonly limit: number;
   readonly offset: number;
-  /** The condition in SQL, beside the organization. */
+  /** The condition in SQL, without the organization. */
   readonly where: string;
   /** An index or a projection of row positions answers the condition. */
   readonly projected: boolean;
-  /** Conditions of which an event that matches meets just one, and that the table's counts answer: see `totalOf`. */
+  /** Disjoint conditions that together match the same events, and that the table's counts answer: see `totalOf`. */
   readonly counted?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** From the moment that an event was sent to the moment that a reader had it, for each one that was tried. */
+/** Times from sending an event until a reader gets it. */
 export interface Reading {
   readonly samplesMs: readonly number[];
 }
@@ -9,14 +9,14 @@ export interface Reading {
 const pollMs = 25;
 const readableMsMax = 120_000;
 
-/** Sends single events of an organization, one after the other, and looks for each until it can be read. */
+/** Sends single events one after the other, and polls for each until it is readable. */
 export function startReadable(url: string, key: string): { stop(): Promise<Reading> } {
   const samplesMs: number[] = [];
   const over = new AbortController();
   const working = (async () => {
     while (!over.signal.aborted) samplesMs.push(await readableAfterMs(url, key));
   })();
-  // Its error is that of `stop`.
+  // `stop` throws its error.
   working.catch(() => undefined);
   return {
     async stop() {

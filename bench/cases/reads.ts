@@ -11,7 +11,7 @@ import type { Job } from '../load/job.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
 
-/** The texts around each event, as the service has the engine write them. */
+/** The text around each event, as the service requests it from the engine. */
 const framing: Settings = {
   format_custom_escaping_rule: 'Raw',
   format_custom_field_delimiter: '',
@@ -38,7 +38,7 @@ export function serviceJob(lab: Lab, key: string, query: string, clients: number
   };
 }
 
-/** The first page and its count as one would write them. */
+/** The first page and its count, in plain SQL. */
 function statements(lab: Lab, org: string, read: ReadCase): readonly (readonly [sql: string, Settings])[] {
   const from = `FROM ${lab.database}.events WHERE org = toUUID('${org}') AND ${read.where}`;
   const page =
@@ -50,7 +50,7 @@ function statements(lab: Lab, org: string, read: ReadCase): readonly (readonly [
   ];
 }
 
-/** Both at the same time, as the service asks for them, on two connections a client. */
+/** Both at the same time, on two connections per client. */
 async function engineJob(
   lab: Lab,
   org: string,
@@ -73,14 +73,14 @@ async function engineJob(
 
 export interface ReadPlan {
   readonly clients: number;
-  /** Of each side. */
+  /** Number of slices of each side. */
   readonly seconds: number;
   readonly rounds: number;
 }
 
 const warmUpSeconds = 1.5;
 
-/** One read beside the bare engine; the service's latency is told in words too. */
+/** Measures one read beside the bare engine; a note has the service's latency. */
 export async function benchRead(
   lab: Lab,
   data: ReadData,
@@ -90,7 +90,7 @@ export async function benchRead(
   const { clients, seconds, rounds } = plan;
   const own = serviceJob(lab, data.key, read.query, clients, seconds / rounds);
   const bare = await engineJob(lab, data.id, read, clients, seconds / rounds);
-  // So that neither pays for a cold cache, nor the service for code that is not compiled yet.
+  // Warms the caches of both sides and compiles the service's code.
   await lab.generator.run({ ...own, stop: { seconds: warmUpSeconds } });
   await lab.generator.run({ ...bare, stop: { seconds: warmUpSeconds / 3 } });
   const measured = await sideBySide(lab, {
@@ -114,7 +114,7 @@ export async function benchRead(
   };
 }
 
-/** The first page beside the plainest pass-through of the same bytes in Node: what the service itself costs. */
+/** Compares the first page with a plain pass-through of the same bytes in Node, which shows the service's own cost. */
 export async function benchPassThrough(lab: Lab, data: ReadData, plan: ReadPlan): Promise<CaseResult> {
   const read = (await readCases(data)).find(({ id }) => id === 'read.page');
   if (read === undefined) throw new Error('there is no page to read');

@@ -12,7 +12,7 @@ const rewritesOn = {
 
 const rounds = 15;
 
-/** Reads as the service asks them, and the plain count of a range, which it no longer asks for where a range is long. */
+/** Reads of the service, and a plain count of a range, which the service avoids for long ranges. */
 function readsOf({ database }: Lab, data: ReadData): readonly (readonly [name: string, sql: string])[] {
   const from = `FROM ${database}.events WHERE org = toUUID('${data.id}')`;
   const moment = (share: number): string => `parseDateTime64BestEffort('${data.timeAt(share)}', 6, 'UTC')`;
@@ -27,7 +27,7 @@ function readsOf({ database }: Lab, data: ReadData): readonly (readonly [name: s
   ];
 }
 
-/** What each rewrite of the engine saves: the time with it off by the time with it on, of statements side by side. */
+/** Measures what each rewrite of the engine saves: time without it divided by time with it. */
 export async function benchRewrites(lab: Lab, data: ReadData): Promise<CaseResult> {
   const reads = readsOf(lab, data);
   const notes: string[] = [];

@@ -10,10 +10,10 @@ import { batchJob, type IngestLab } from './ingest.ts';
 const lagSampleMs = 200;
 /** Long enough for a backlog to show. */
 const fullSpeedSeconds = 30;
-/** Share of the rate that was measured at full speed. */
+/** Share of the full speed. */
 const paceShare = 0.7;
 
-/** As fast as the clients can, for long enough: whether what is acknowledged stays readable in time. */
+/** Runs at full speed, and checks that acknowledged events become readable in time. */
 async function lagAtFullSpeed(ready: IngestLab): Promise<string> {
   const { lab } = ready;
   const job = batchJob(ready, 0);
@@ -37,9 +37,9 @@ async function lagAtFullSpeed(ready: IngestLab): Promise<string> {
 }
 
 /**
- * Ingest at 70 % of full speed for a long time: the backlog of the log, the parts of the table and the memory of both
- * processes, sampled every second, must not grow. Full speed is measured first, over one pass of the data, and at the
- * end again, for the time that acknowledged events wait until they can be read.
+ * Ingest at 70 % of full speed for a long time: the log, the parts of the table and the memory of both processes, sampled every
+ * second, must not grow. Full speed is measured first, over one pass of the data, and again at the end, for the time until
+ * acknowledged events are readable.
  */
 export async function benchSoak(
   ready: IngestLab,

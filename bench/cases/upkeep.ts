@@ -13,16 +13,16 @@ import { batchJob, postHead, type Sender } from './ingest.ts';
 
 const sampleMs = 1000;
 const paceShare = 0.5;
-/** Merges come in waves, of which this has several. */
+/** Covers several waves of merges. */
 const aloneSecondsMax = 300;
-/** Few enough that pages do not compete with each other: what is looked for is what upkeep costs them. */
+/** Low enough that pages do not compete with each other. */
 const pagesPerSecond = 8;
 const dayMicros = 86_400_000_000;
 const agedDays = 60;
 const agedEvents = 100_000;
-/** They are part of the pace, and no burst: what is looked for is what removing them costs. A change of retention a minute. */
+/** Old events arrive at the normal pace, as the cost of removing them is measured. One change of retention a minute. */
 const agedPerSecond = 2000;
-/** Mutations have a bandwidth, and what they rewrite grows with the month: ten minutes at this pace are gigabytes. */
+/** Bounds the bytes of mutations, which grow with the month: ten minutes at this pace are gigabytes. */
 const removedMsMax = 1_800_000;
 const heardMsMax = 30_000;
 const signedMsMax = 120_000;
@@ -35,7 +35,7 @@ interface Stretch {
   readonly samples: readonly Sample[];
 }
 
-/** How often each thing was done, and how many seconds it took at most. */
+/** Number and longest duration (seconds) of each task. */
 type Doings = Map<string, { times: number; longest: number }>;
 
 /** First pages of one organization at a fixed pace. */
@@ -61,7 +61,7 @@ interface Aged {
   readonly id: string;
 }
 
-/** Upkeep of all kinds, one after the other in each of its lines and the lines side by side, until it is told to stop. */
+/** Runs several sequences of upkeep tasks in parallel until `stop`. */
 class Upkeep {
   readonly doings: Doings = new Map();
   readonly #lab: Lab;
@@ -74,7 +74,7 @@ class Upkeep {
     this.#aged = aged;
     const lines = [this.#again(() => this.#backUp()), this.#again(() => this.#retain()), this.#verifyAgain()];
     this.#lines = Promise.all(lines);
-    // Its error is that of `stop`.
+    // `stop` throws its error.
     this.#lines.catch(() => undefined);
   }
 
@@ -111,7 +111,7 @@ class Upkeep {
     return this.#again(() => this.#timed('verify', async () => void (await service.cli(verify))));
   }
 
-  /** Old events come in, and a shorter retention takes them away again. */
+  /** Old events arrive, and a shorter retention removes them again. */
   async #retain(): Promise<void> {
     const { service, engine, database } = this.#lab;
     const { slug, id, dataset } = this.#aged;
@@ -130,7 +130,7 @@ class Upkeep {
     });
   }
 
-  /** Until the server has heard that old events may come again, for which it has two seconds. */
+  /** Waits until the server accepts old events again: at most two seconds. */
   async #heard(): Promise<void> {
     const { service } = this.#lab;
     const { key } = this.#aged;
@@ -177,7 +177,7 @@ async function stretchOf(sender: ReadingSender, eventsPerSecond: number, seconds
     ...batchJob(sender, 0),
     stop: { seconds },
     stepsPerSecond: eventsPerSecond / batchEvents,
-    // In the order of their times, nearly, as producers send them: what stretches of the order of ingest depend on.
+    // Nearly in the order of time, as producers send them.
     happensNow: true,
   };
   try {
@@ -191,7 +191,7 @@ async function stretchOf(sender: ReadingSender, eventsPerSecond: number, seconds
   }
 }
 
-/** Until there is something to verify. */
+/** Waits for the first checkpoint. */
 async function signed({ lab, readKey }: ReadingSender): Promise<void> {
   const until = performance.now() + signedMsMax;
   const ask = () =>
@@ -210,9 +210,8 @@ async function agedOrganization(lab: Lab): Promise<Aged> {
 }
 
 /**
- * Ingest at half of full speed and pages at a slow pace, first alone and then while backups, changes of retention and
- * verifications of evidence follow each other without a pause: nothing may be lost, and pages may take twice as long
- * at most.
+ * Ingest at half of full speed and pages at a slow pace, first alone, then beside continuous backups, changes of retention and
+ * verifications. Nothing may be lost, and pages may take at most twice as long.
  */
 export async function benchUpkeep(
   sender: ReadingSender,
@@ -245,7 +244,7 @@ const milliseconds = (result: JobResult): string =>
     .map((ms) => ms.toFixed(0))
     .join(' and ');
 
-/** Without those of the commands, which are other processes. */
+/** Without the commands, which are other processes. */
 const busy = (samples: readonly Sample[]): string =>
   `service ${coresOf(samples, (one) => one.serviceCpu)}, engine ${coresOf(samples, (one) => one.engineCpu)}`;
 

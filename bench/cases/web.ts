@@ -8,7 +8,7 @@ import type { CaseResult } from '../stats/result.ts';
 import { median } from '../stats/summary.ts';
 import { NotThere } from './endpoints.ts';
 
-/** The web page in a browser, with all of the rows behind it. */
+/** The web page in a browser, with all rows. */
 export interface WebPlan {
   readonly seconds: number;
   readonly rounds: number;
@@ -16,10 +16,10 @@ export interface WebPlan {
 
 const password = 'a password for the bench';
 const scrolledRows = 100_000;
-/** Three rows a frame: a fast hand at a wheel. */
+/** Three rows a frame, like fast scrolling. */
 const scrollPixels = 84;
 
-/** When the first row of the table with an event in it is drawn. Run in the page before its own scripts. */
+/** Measures when the first table row with an event is drawn. Runs in the page before its own scripts. */
 const noteFirstRow = `
   globalThis.firstRow = new Promise((resolve) => {
     new MutationObserver((_, observer) => {
@@ -34,7 +34,7 @@ interface Load {
   readonly firstPaintMs: number;
   readonly firstRowMs: number;
   readonly threadMs: number;
-  /** Files of the page as they were sent, and answers of the API. */
+  /** Sent sizes of the page's files and of the API's answers. */
   readonly fileBytes: number;
   readonly apiBytes: number;
 }
@@ -56,7 +56,7 @@ const loadFigures = `(async () => {
   };
 })()`;
 
-/** Scrolls down for a while and gives the milliseconds from frame to frame. */
+/** Scrolls down and returns the milliseconds between frames. */
 const scrollFrames = (seconds: number): string => `(async () => {
   const rows = document.querySelector('.virtual-rows');
   const frame = () => new Promise(requestAnimationFrame);
@@ -94,7 +94,7 @@ export async function benchWeb(
 
 /** The session of a new auditor, as `name=value`. */
 async function signIn(lab: Lab, { id }: ReadData): Promise<string> {
-  // Data that is kept may have the one of an earlier run.
+  // Kept data may contain the user of an earlier run.
   const email = `bench-${Date.now()}@reads.example`;
   const user = ['--org', id, '--email', email, '--name', 'Bench', '--role', 'auditor', '--password-stdin'];
   await lab.service.cli(['user', 'create', ...user], password);
@@ -112,7 +112,7 @@ interface Visitor {
   readonly cookie: string;
 }
 
-/** A browser profile with nothing in it but the session. */
+/** A browser profile that contains only the session. */
 async function newContext(lab: Lab, { browser, cookie }: Visitor): Promise<BrowserContext> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const [name = '', value = ''] = cookie.split('=');
@@ -121,7 +121,7 @@ async function newContext(lab: Lab, { browser, cookie }: Visitor): Promise<Brows
   return context;
 }
 
-/** Processor time that the page's main thread has had, in milliseconds: what other work of the machine takes is not in it. */
+/** Processor time of the page's main thread in milliseconds, without other work of the machine. */
 type ThreadClock = () => Promise<number>;
 
 async function threadClock(page: Page): Promise<ThreadClock> {
@@ -147,7 +147,7 @@ async function openEvents(lab: Lab, context: BrowserContext, query: string): Pro
   return { page, threadMs };
 }
 
-/** From an empty cache to the first rows of all events, one load after the other. */
+/** Time from an empty cache to the first rows of all events, for one load after the other. */
 async function benchLoad(lab: Lab, data: ReadData, plan: WebPlan, visitor: Visitor): Promise<CaseResult> {
   const loads: Load[] = [];
   const load = async (): Promise<Load> => {
@@ -185,7 +185,7 @@ async function benchLoad(lab: Lab, data: ReadData, plan: WebPlan, visitor: Visit
   return { ...measured, notes };
 }
 
-/** Frames of a browser that draws 60 a second at best, while rows go by. */
+/** Frames while the page scrolls; a browser draws at most 60 a second. */
 async function benchScroll(lab: Lab, data: ReadData, plan: WebPlan, visitor: Visitor): Promise<CaseResult> {
   const context = await newContext(lab, visitor);
   const share = Math.max(0, 1 - scrolledRows / data.rows());

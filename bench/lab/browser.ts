@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 
-/** The system's own; none is downloaded. */
+/** Browsers of the system; none is downloaded. */
 const paths = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-/** The same without all that is around a page: four times cheaper, where it is not the browser that is measured. */
+/** The headless shell: four times cheaper, if the browser itself is not measured. */
 const shellPaths = ['/usr/bin/chromium-headless-shell', ...paths];
 const args = [
   '--headless',
@@ -20,15 +20,15 @@ function firstOf(candidates: readonly string[]): string | undefined {
   return [process.env['CHROMIUM'] ?? candidates].flat().find((path) => existsSync(path));
 }
 
-/** Where the cheapest browser for tests is (`CHROMIUM` names one); undefined where the machine has none. */
+/** Path of the cheapest browser for tests (or `CHROMIUM`); undefined without one. */
 export function testBrowserPath(): string | undefined {
   return firstOf(shellPaths);
 }
 
-/** A browser without a window; undefined where the machine has none. The tests of the web page use it, too. */
+/** A headless browser; undefined without one. Tests of the web page use it, too. */
 export async function launchBrowser(executablePath = firstOf(paths)): Promise<Browser | undefined> {
   if (executablePath === undefined) return undefined;
-  // Only now: other cases do without it, and it takes a while to load.
+  // Loaded late, as it is slow and other cases do not need it.
   const { chromium } = await import('playwright-core');
   return chromium.launch({ executablePath, args });
 }

@@ -4,18 +4,18 @@ import { acme } from '../../src/demo/acme.ts';
 import { Company } from '../../src/demo/company.ts';
 import { Draw } from '../../src/demo/draw.ts';
 
-/** A run of lines of the data file: the body of one request. */
+/** Consecutive lines of the data file: the body of one request. */
 export interface Span {
   readonly offset: number;
   readonly length: number;
 }
 
-/** Source events on disk, as NDJSON: what a producer sends, made before anything is measured. */
+/** Source events on disk, as NDJSON, made before the measurements. */
 export interface Dataset {
   readonly path: string;
   readonly events: number;
   readonly bytes: number;
-  /** Batches of `batchEvents` events of one organization, which changes from each to the next. */
+  /** Batches of `batchEvents` events; organizations take turns. */
   readonly batches: readonly Span[];
   /** Single events of the first organization. */
   readonly singles: readonly Span[];
@@ -26,8 +26,8 @@ const singlesMax = 20_000;
 const hourMicros = 3_600_000_000;
 
 /**
- * The happenings of an hour, the last one unless `at` says otherwise (microseconds since 1970), in companies like the demo's larger one (people, working hours, transfers, logins, administration),
- * in batches by organization, each batch in order of time.
+ * Events of one hour (from `at`, Unix microseconds; by default the last hour) in companies like the demo's larger one, in batches by
+ * organization, each in the order of time.
  */
 export async function writeDataset(
   path: string,

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { epochMs } from '../load/job.ts';
 
-/** The way to the engine that the service uses, as `engine.json` of its data directory says it. */
+/** Access to the service's engine, from `engine.json` of its data directory. */
 export interface EngineAccess {
   readonly url: string;
   readonly user: string;
@@ -19,10 +19,10 @@ export interface EngineAccess {
 
 export type Settings = Readonly<Record<string, string | number>>;
 
-/** The bare engine: plain HTTP, nothing of the service in between. */
+/** The bare engine, over plain HTTP without the service. */
 export interface Engine {
   readonly access: EngineAccess;
-  /** The text that a statement answers with; `body` is what follows an INSERT. */
+  /** The answer of a statement; `body` follows an INSERT. */
   query(sql: string, settings?: Settings): Promise<string>;
   /** The first column of the first row, as a number. */
   number(sql: string): Promise<number>;
@@ -34,7 +34,7 @@ export interface Engine {
   readonly headers: Readonly<Record<string, string>>;
   /** Head of that request for the load generator. */
   head(sql: string, settings?: Settings): string;
-  /** Waits until nothing is being merged, and gives the moment from which that was so (`epochMs`). */
+  /** Waits until no merge runs; returns the time since then (`epochMs`). */
   mergesDone(): Promise<number>;
 }
 

@@ -2,14 +2,14 @@ import { statfs } from 'node:fs/promises';
 import type { Lab } from './lab.ts';
 import { UserError } from './user-error.ts';
 
-/** Rows on the disk while partitions are merged: one partition is there twice, and the newest parts are not merged yet. */
+/** Additional disk space during merges, as a share: one partition exists twice, and the newest parts are unmerged. */
 const mergeShare = 0.25;
 const gibibyte = 1024 ** 3;
-const toldEveryMs = 5_000;
+const reportEveryMs = 5_000;
 
-/** What is told, on standard error, about data that grows for longer than a moment. */
+/** Progress of growing data, on standard error. */
 export interface Growth {
-  /** Rejects where the disk has no room for the rest, as soon as it is known how much that is. */
+  /** Rejects if the disk has no room for the rest. */
   inserted(rows: number): Promise<void>;
   merging(partition: string): void;
   mutating(parts: number): void;
@@ -25,11 +25,11 @@ async function bytesOfRows({ engine, database }: Lab): Promise<number> {
 
 export function createGrowth(lab: Lab, from: number, to: number): Growth {
   const began = performance.now();
-  let toldMs = -Infinity;
+  let reportedMs = -Infinity;
   let checked = false;
   const minutes = (ms: number): string => (ms / 60_000).toFixed(1);
 
-  /** After the first rows: how long the rest takes, and whether there is room for it. */
+  /** After the first rows, estimates the time and space of the rest. */
   async function check(rows: number): Promise<void> {
     checked = true;
     const bytes = (await bytesOfRows(lab)) * (to - rows) * (1 + mergeShare);
@@ -38,7 +38,7 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
     process.stderr.write(
       `${to} events: about ${minutes(perRowMs * (to - rows) * 2)} minutes and ${(bytes / gibibyte).toFixed(1)} GiB of disk\n`,
     );
-    // A server elsewhere has a disk of its own.
+    // A remote server has its own disk.
     if (lab.engine.access.pid !== undefined && bytes > bavail * bsize)
       throw new UserError(
         `the disk of ${lab.directory} has ${((bavail * bsize) / gibibyte).toFixed(1)} GiB left`,
@@ -48,12 +48,13 @@ export function createGrowth(lab: Lab, from: number, to: number): Growth {
   return {
     async inserted(rows) {
       if (!checked && rows < to) await check(rows);
-      if (performance.now() - toldMs < toldEveryMs && rows < to) return;
-      toldMs = performance.now();
-      process.stderr.write(`  ${rows} of ${to} events, ${minutes(toldMs - began)} minutes\n`);
+      if (performance.now() - reportedMs < reportEveryMs && rows < to) return;
+      reportedMs = performance.now();
+      process.stderr.write(`  ${rows} of ${to} events, ${minutes(reportedMs - began)} minutes\n`);
     },
     merging: (partition) => void process.stderr.write(`  merging partition ${partition}\n`),
-    mutating: (parts) => void process.stderr.write(`  what a migration adds: ${parts} parts to go\n`),
+    mutating: (parts) =>
+      void process.stderr.write(`  adding columns of a newer migration: ${parts} parts left\n`),
     done: () => void process.stderr.write(`  ready after ${minutes(performance.now() - began)} minutes\n`),
   };
 }

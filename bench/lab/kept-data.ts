@@ -2,16 +2,16 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { UserError } from './user-error.ts';
 
-/** Who is asked for in filtered reads; `none` matches nothing. */
+/** Values of filtered reads; `none` matches nothing. */
 export interface Wanted {
   readonly frequent: string;
   readonly rare: string;
   readonly none: string;
 }
 
-/** What a data directory that is kept has to know about its own content. */
+/** Facts about the content of a kept data directory. */
 export interface Facts {
-  /** How many rows the times of the events are laid out for, and how many there are at least. */
+  /** The planned number of rows, which determines the times of events, and the minimum present. */
   readonly rowsMax: number;
   readonly rows: number;
   readonly id: string;
@@ -21,7 +21,7 @@ export interface Facts {
   readonly wanted: Readonly<Record<'actor' | 'name' | 'userId' | 'hash', Wanted>>;
 }
 
-/** Without facts: what is there was interrupted before the first of its large organization's events. */
+/** Absent if the run was interrupted before the first event of the large organization. */
 interface Kept {
   readonly format: 2;
   readonly rowsMax: number;
@@ -31,7 +31,7 @@ interface Kept {
 const pathOf = (directory: string): string => join(directory, 'bench-data.json');
 
 function write(directory: string, kept: Kept): void {
-  // Only for its owner: it holds a key of the service beside it.
+  // Private: it contains a key of the service.
   writeFileSync(pathOf(directory), `${JSON.stringify(kept)}\n`, { mode: 0o600 });
 }
 
@@ -41,8 +41,8 @@ function read(directory: string): Kept | undefined {
 }
 
 /**
- * Makes the directory ready for a service that reads `rowsMax` events there, before that is started: an earlier run
- * may have filled it, or have been interrupted at any point. Throws UserError where it holds anything else.
+ * Prepares the directory for a service with `rowsMax` events. An earlier run may have filled it, or may have been interrupted at any
+ * point. Throws UserError if it contains anything else.
  */
 export function openKept(directory: string, rowsMax: number): void {
   const kept = read(directory);
@@ -58,7 +58,7 @@ export function openKept(directory: string, rowsMax: number): void {
   write(directory, { format: 2, rowsMax });
 }
 
-/** The facts of a directory that has been used before. */
+/** The facts of a used directory. */
 export function loadFacts(directory: string | undefined): Facts | undefined {
   return directory === undefined ? undefined : read(directory)?.facts;
 }

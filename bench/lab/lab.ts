@@ -10,20 +10,20 @@ import { ownDirectory } from './left-behind.ts';
 import { type Service, startService } from './service.ts';
 import { threadNamesEnv } from './thread-stats.ts';
 
-/** Everything a load case works with: a running service, its engine seen directly, and the generator. */
+/** The parts of a load case: a running service, direct access to its engine, and the generator. */
 export interface Lab {
   readonly directory: string;
-  /** The directory that outlives this run, where one was asked for. */
+  /** The kept directory, if `--data` names one. */
   readonly keptIn: string | undefined;
   readonly service: Service;
   readonly engine: Engine;
   readonly generator: Generator;
-  /** The service's database, and one beside it in the same engine for what is fed to the engine directly. */
+  /** The service's database, and another in the same engine for direct INSERTs. */
   readonly database: string;
   readonly bareDatabase: string;
   /** A new organization with a key to read and write; the slug is unique in this lab. */
   organization(slug: string): Promise<{ id: string; slug: string; key: string }>;
-  /** Waits until the service's table holds that many events, and gives the moment (`epochMs`); each look costs the engine. */
+  /** Waits until the service's table has this many events; returns the time (`epochMs`). Each check costs the engine. */
   visible(events: number, everyMs?: number): Promise<number>;
   events(): Promise<number>;
   close(): Promise<void>;
@@ -35,13 +35,13 @@ const visibleMsMax = 300_000;
 /** How the service of a lab is started. */
 export interface LabOptions {
   readonly url: string | undefined;
-  /** Directory of the commit whose service it is; left out: this one. */
+  /** Directory of another commit; by default, this one. */
   readonly checkout?: string | undefined;
-  /** The service's data is there, and stays. */
+  /** Kept directory of the service's data. */
   readonly keptIn?: string | undefined;
-  /** Of its background work; by default the service's own. */
+  /** Intervals of background work; by default, the service's. */
   readonly intervals?: Partial<Intervals> | undefined;
-  /** It says what its threads are (`thread-stats.ts`). */
+  /** The service names its threads (`thread-stats.ts`). */
   readonly namesThreads?: boolean | undefined;
 }
 
@@ -89,7 +89,7 @@ export async function openLab(options: LabOptions): Promise<Lab> {
     async close() {
       generator.stop();
       await service.stop();
-      // The embedded engine went with the service.
+      // The embedded engine ended with the service.
       if (url !== undefined) {
         await engine.query(`DROP DATABASE ${bareDatabase}`);
         await engine.query(`DROP DATABASE ${database}`);

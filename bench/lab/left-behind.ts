@@ -23,7 +23,7 @@ export function ownProcess<T extends ChildProcess>(child: T): T {
   return child;
 }
 
-/** Removes the directory with the end of the bench at the latest; `rmSync` it before where it is large. */
+/** Removes the directory at the latest when the bench ends; `rmSync` large ones earlier. */
 export function ownDirectory(path: string): string {
   directories.add(path);
   return path;

@@ -12,7 +12,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** The commit that is measured, with a mark where files differ from it; `unknown` outside of a repository. */
+/** The measured commit, marked if files differ from it; `unknown` outside of a repository. */
 export function describeCommit(): string {
   try {
     const text = execFileSync('git', ['describe', '--always', '--dirty', '--abbrev=10'], {

@@ -1,4 +1,4 @@
-/** A figure that the service publishes now, without labels. */
+/** Current value of a metric without labels. */
 export async function metric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];

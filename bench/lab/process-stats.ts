@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** What the kernel says of a process; Linux only, and undefined where it does not say. */
+/** Figures of a process from the kernel; Linux only; undefined if unknown. */
 
 /** The kernel counts processor time in ticks of 10 ms on every Linux that Node runs on. */
 const microsPerTick = 10_000;
@@ -10,7 +10,7 @@ export function cpuMicros(pid: number | undefined): number | undefined {
   const path = `/proc/${pid ?? 0}/stat`;
   if (pid === undefined || !existsSync(path)) return undefined;
   const text = readFileSync(path, 'utf8');
-  // The command stands in parentheses and may hold spaces.
+  // The command is in parentheses and may contain spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * microsPerTick;
 }
@@ -24,7 +24,7 @@ function statusBytes(pid: number | undefined, field: 'VmHWM' | 'VmRSS'): number 
 
 export const residentBytes = (pid: number | undefined): number | undefined => statusBytes(pid, 'VmRSS');
 
-/** The most that was resident since the process began or `forgetPeak` was called. */
+/** Peak of resident memory since the start, or since `forgetPeak`. */
 export const peakBytes = (pid: number | undefined): number | undefined => statusBytes(pid, 'VmHWM');
 
 export function forgetPeak(pid: number | undefined): void {

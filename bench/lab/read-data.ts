@@ -23,7 +23,7 @@ export interface ReadData {
   flow(): Promise<string>;
   /** A flow of 120 events that lie far apart. */
   readonly farFlow: string;
-  /** RFC 3339 of the moment before which that share of the rows lies. */
+  /** The time (RFC 3339) before which this share of the rows lies. */
   timeAt(share: number): string;
 }
 
@@ -33,23 +33,23 @@ const smallEvents = 100;
 const insertRows = 500_000;
 const mutationPollMs = 5_000;
 const mergeSecondsMax = 7_200;
-/** So many events are by the rare actor, on the rare file, however many rows there are: all among the first tenth. */
+/** Events of the rare actor or file, with any number of rows; all are in the first tenth. */
 const rareEvents = 40;
 const days = 30;
-/** The events of one flow that has some all over the data, as many with any number of rows. */
+/** Events of the scattered flow, with any number of rows. */
 const farFlow = 'fafafafa-0000-4000-8000-000000000001';
 const farFlowEvents = 120;
-/** Recorded in one month of ingest, which is a partition of the table: what is merged at once stays bounded. */
+/** Rows of one month of ingest, a partition, which bounds a merge. */
 const rowsPerMonth = 10_000_000;
 /** 31 days in ticks of `seq` (10 ms), and the first place in the order. */
 const ticksPerMonth = 267_840_000;
 const firstSeq = 35_184_372_088_832;
 
-/** The place of an event in the order of ingest; `n` is its number as SQL. */
+/** An event's position in the order of ingest; `n` is its number as SQL. */
 const seqOf = (n: string | number): string =>
   `bitShiftLeft(toUInt64(intDiv(${n}, ${rowsPerMonth}) * ${ticksPerMonth}), 26) + ${n} % ${rowsPerMonth} + ${firstSeq}`;
 
-/** Values of a column that the generated events get, by column; only columns that the table has are replaced. */
+/** Values of the generated events, by column; only columns of the table are replaced. */
 function replacements(
   org: string,
   { microsFrom, microsStep, rowsMax }: Pick<Facts, 'microsFrom' | 'microsStep' | 'rowsMax'>,
@@ -72,7 +72,7 @@ function replacements(
   };
 }
 
-/** One value of a column of the seeds: the one that most events have. */
+/** The most frequent value of a column of the seeds. */
 async function mostFrequent(lab: Lab, expression: string): Promise<string> {
   const sql =
     `SELECT ${expression} AS value FROM ${lab.bareDatabase}.seeds WHERE value != '' ` +
@@ -80,7 +80,7 @@ async function mostFrequent(lab: Lab, expression: string): Promise<string> {
   return (await lab.engine.query(sql)).trim();
 }
 
-/** Events sent through the service, kept as what the generated ones are made of. */
+/** Events sent through the service, as templates of the generated ones. */
 async function makeSeeds(lab: Lab, slug: string, key: string): Promise<void> {
   const dataset = await writeDataset(join(lab.directory, 'seeds.ndjson'), seedEvents, [slug]);
   const { host, port } = lab.service;
@@ -103,8 +103,8 @@ async function makeSeeds(lab: Lab, slug: string, key: string): Promise<void> {
 }
 
 /**
- * Adds generated events [from, from + count) of an organization, which is an SQL expression; only those that `missing`
- * is true for, a condition on `n`.
+ * Adds generated events [from, from + count) of an organization (an SQL expression) for which `missing`, a condition on `n`, is
+ * true.
  */
 async function generate(
   lab: Lab,
@@ -120,7 +120,7 @@ async function generate(
   const replaced = Object.entries(replacements(org, layout))
     .filter(([name]) => columns.has(name))
     .map(([name, expression]) => `${expression} AS ${name}`);
-  // Seeds are matched by position, so that every run of rows has all kinds of events.
+  // Seeds are matched by position, so that every range of rows has all kinds of events.
   await engine.query(
     `INSERT INTO ${database}.events SELECT * EXCEPT (n, bench_k) REPLACE (${replaced.join(', ')})
      FROM (SELECT s.*, g.number AS n FROM numbers(${from}, ${count}) AS g
@@ -142,7 +142,7 @@ async function begin(lab: Lab, rowsMax: number): Promise<Facts> {
   const micros = days * 86_400_000_000;
   const microsFrom = Date.now() * 1000 - micros;
   const small = smallOrganizations * smallEvents;
-  // An organization for each run of events: ids from the number, so that they lie all around the large one.
+  // An organization for each range of events; ids follow from the number, so that they surround the large one.
   const org = `reinterpretAsUUID(MD5(toString(n % ${smallOrganizations})))`;
   await generate(
     lab,
@@ -172,8 +172,8 @@ async function begin(lab: Lab, rowsMax: number): Promise<Facts> {
 }
 
 /**
- * Merges of the engine's own may hold a partition's parts. Then an OPTIMIZE waits for two minutes, whatever the settings of its
- * query say, and refuses; so it is asked again.
+ * The engine's own merges may hold a partition's parts. An OPTIMIZE then fails after two minutes, whatever its settings, and is
+ * repeated.
  */
 async function mergeToOne(engine: Engine, optimize: string): Promise<void> {
   const deadline = performance.now() + mergeSecondsMax * 1000;
@@ -189,9 +189,8 @@ async function mergeToOne(engine: Engine, optimize: string): Promise<void> {
 }
 
 /**
- * Merges each partition to one part: how far merges have come must not differ from run to run. One after the other,
- * so that there is room on the disk for a copy of one, and something to tell meanwhile. An earlier run may have been
- * interrupted in this, or have had a table without what a migration adds to old parts.
+ * Merges each partition to one part, so that runs do not differ in their merges. One after the other, which needs space for one
+ * copy only and shows progress. An earlier run may have been interrupted, or may lack columns of a newer migration.
  */
 async function mergeAll({ engine, database }: Lab, growth: Growth): Promise<void> {
   const ofTable = `database = '${database}' AND table = 'events'`;
@@ -216,15 +215,15 @@ async function mergeAll({ engine, database }: Lab, growth: Growth): Promise<void
   }
 }
 
-/** The numbers of the events of the range that an interrupted INSERT has not stored, as a condition. */
+/** A condition on the numbers of the range that an interrupted INSERT has not stored. */
 function missingOf({ database }: Lab, id: string, from: number, count: number): string {
   const stored = `SELECT seq FROM ${database}.events WHERE org = toUUID('${id}')`;
   return `${seqOf('n')} NOT IN (${stored} AND seq >= ${seqOf(from)} AND seq <= ${seqOf(from + count - 1)})`;
 }
 
 /**
- * Adds events until there are that many. Merges wait until a partition is full, so that each event is merged once: by
- * themselves they would take longer than all else.
+ * Adds events up to this number. Merges wait until a partition is full, so that each event is merged once; otherwise merges would
+ * take most of the time.
  */
 async function fill(lab: Lab, start: Facts, rows: number, growth: Growth): Promise<Facts> {
   const { engine, database } = lab;
@@ -233,7 +232,7 @@ async function fill(lab: Lab, start: Facts, rows: number, growth: Growth): Promi
   while (facts.rows < rows) {
     const from = facts.rows;
     const count = Math.min(insertRows, rows - from, rowsPerMonth - (from % rowsPerMonth));
-    // The first may have been stored in part before.
+    // An earlier run may have stored a part of the first range.
     const missing = facts === start ? missingOf(lab, facts.id, from, count) : '1';
     await generate(lab, `toUUID('${facts.id}')`, facts, { from, count, missing });
     facts = { ...facts, rows: from + count };
@@ -247,7 +246,7 @@ async function fill(lab: Lab, start: Facts, rows: number, growth: Growth): Promi
   return facts;
 }
 
-/** An organization to read from; holds nothing until it has grown, or what is kept from before. Its events lie in 30 days. */
+/** An organization for reads, empty or with kept data. Its events are in 30 days. */
 export async function prepareReads(lab: Lab, rowsMax: number): Promise<ReadData> {
   const { engine, database } = lab;
   let facts = loadFacts(lab.keptIn) ?? (await begin(lab, rowsMax));

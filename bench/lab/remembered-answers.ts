@@ -1,16 +1,16 @@
-import { randomBytes, randomFillSync } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../../src/base/observability/log.ts';
 import { FifoMap } from '../../src/base/waiting/fifo-map.ts';
-import { AnswerFiles, encodeBlocks } from '../../src/ingest/answer-files.ts';
-import { digestBytes, type Entry, encodeRecord, recordBytes } from '../../src/ingest/answer-records.ts';
+import { AnswerFiles } from '../../src/ingest/answer-files.ts';
+import { type Entry, keptOf } from '../../src/ingest/answer-records.ts';
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
 import { Idempotency } from '../../src/ingest/idempotency.ts';
 
 /** `remembered-answers.js [KEYS]`: what so many answers to requests with an Idempotency-Key cost at the start, and each of them. */
-const keys = Number(process.argv[2] ?? 10_000_000);
+const keys = Number(process.argv[2] ?? 1_000_000);
 const root = await mkdtemp(join(tmpdir(), 'auditlog-answers-'));
 const log = createLogger('silent');
 
@@ -19,20 +19,12 @@ function entry(): Entry {
   return { id, body: id, at: Date.now(), answer: { accepted: 100, rejected: 0, errors: [] } };
 }
 
-/** Files as a server leaves them: in each block the answers of a segment. */
+/** Files as a server leaves them. */
 async function fill(folder: LogFiles): Promise<void> {
-  const perSegment = 100;
   const hour = Math.floor(Date.now() / 3_600_000);
   const files = await AnswerFiles.open(folder, 'answers', Number.POSITIVE_INFINITY);
-  const template = encodeRecord(entry());
-  for (let from = 0; from < keys; from += perSegment * 1000) {
-    const blocks = Array.from({ length: 1000 }, () => {
-      const records = Buffer.concat(Array.from({ length: perSegment }, () => template));
-      for (let at = 0; at < records.length; at += recordBytes) randomFillSync(records, at, digestBytes);
-      return encodeBlocks('answers', [records]);
-    });
-    await files.append(hour, blocks.flat());
-  }
+  for (let from = 0; from < keys; from += 100_000)
+    await files.append(hour, Array.from({ length: 100_000 }, entry).flatMap(keptOf));
 }
 
 async function measured<T>(what: string, units: number, work: () => T | Promise<T>): Promise<T> {

@@ -6,16 +6,16 @@ import { cpuMicros, residentBytes } from './process-stats.ts';
 
 const sampleMs = 1000;
 
-/** How a service and its engine are at a moment. */
+/** A sample of a service and its engine. */
 export interface Sample {
   readonly second: number;
-  /** Resident memory of both, and what the log holds, in megabytes. */
+  /** Resident memory of both, and the log's size, in megabytes. */
   readonly service: number;
   readonly engine: number;
   readonly backlog: number;
   /** Active parts of the table. */
   readonly parts: number;
-  /** Seconds for which the oldest acknowledged event has not been readable. */
+  /** Age of the oldest acknowledged, unreadable event, in seconds. */
   readonly lag: number;
   /** Processor time since they began, in seconds. */
   readonly serviceCpu: number;
@@ -37,7 +37,7 @@ async function sampleOf({ service, engine, database }: Lab, began: number): Prom
   };
 }
 
-/** A sample each second while `work` is done, and its result. */
+/** Samples each second during `work`, and its result. */
 export async function sampled<T>(
   lab: Lab,
   work: () => Promise<T>,
@@ -65,7 +65,7 @@ const meanOf = (samples: readonly Sample[], value: (one: Sample) => number): num
 export const mostOf = (samples: readonly Sample[], value: (one: Sample) => number): number =>
   Math.max(...samples.map(value));
 
-/** Means of the first and the last third, and the most: a figure that creeps shows between them. */
+/** Means of the first and the last third, and the maximum, which show a slow increase. */
 export function drift(
   samples: readonly Sample[],
   name: string,
@@ -79,7 +79,7 @@ export function drift(
   return `${name}: first third ${first}${unit}, last third ${last}${unit}, most ${mostOf(samples, value).toFixed(0)}${unit}`;
 }
 
-/** Cores that were busy for a process, by its processor time. */
+/** Busy cores of a process, from its processor time. */
 export function coresOf(samples: readonly Sample[], value: (one: Sample) => number): string {
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined || first === last) return '-';

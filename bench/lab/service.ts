@@ -7,23 +7,23 @@ import type { Intervals } from '../../src/service/base.ts';
 import { ownProcess } from './left-behind.ts';
 import { type EngineAccess } from './engine.ts';
 
-/** The service as a process of its own, from the programs that are shipped, as an operator starts it. */
+/** The service as a separate process, from the shipped programs. */
 export interface Service {
   readonly url: string;
   readonly host: string;
   readonly port: number;
   readonly pid: number;
   readonly engine: EngineAccess;
-  /** Runs the command line beside the server; resolves with what it printed, rejects when it failed. */
+  /** Runs a command beside the server; resolves with its output, rejects if it fails. */
   cli(args: readonly string[], stdin?: string): Promise<string>;
   /** Drains it (SIGTERM) and waits for its end. */
   stop(): Promise<void>;
 }
 
-/** Where this bench was built. */
+/** Root directory of the built bench. */
 const root = new URL('../../../', import.meta.url);
 const ownCheckout = fileURLToPath(root);
-/** With other intervals of background work. */
+/** A program that starts it with other intervals of background work. */
 const serveOften = fileURLToPath(new URL('test/support/serve-often.mjs', root));
 const startMsMax = 60_000;
 const errorCharactersMax = 4000;
@@ -46,7 +46,7 @@ function remote(url: string | undefined): { env: Record<string, string>; access:
   };
 }
 
-/** Everything as it is by default, but no rate limits, since the load comes from one address. */
+/** Defaults, except rate limits, as the load comes from one address. */
 function environment(dataDir: string, more: Readonly<Record<string, string>>): Record<string, string> {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'WORKERS', 'UV_THREADPOOL_SIZE'].flatMap((name) => {
     const value = process.env[name];
@@ -108,7 +108,7 @@ export async function startService(options: {
   readonly intervals: Partial<Intervals> | undefined;
 }): Promise<Service> {
   const { dataDir, intervals, checkout = ownCheckout } = options;
-  // As it is shipped.
+  // The shipped program.
   const cli = join(checkout, 'dist', 'cli.js');
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const { env: remoteEnv, access } = remote(options.url);

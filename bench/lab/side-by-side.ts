@@ -19,17 +19,17 @@ export interface Comparison {
   readonly unit: string;
   readonly rounds: number;
   readonly service: (round: number) => Promise<Slice>;
-  /** The process that does this work, where it is not the service's. */
+  /** The process that does this work, if it is not the service. */
   readonly pid?: number;
   readonly reference?: {
     readonly name: string;
     readonly run: (round: number) => Promise<Slice>;
-    /** The process that takes the service's place; none where the engine is asked directly. */
+    /** The process that replaces the service; undefined if the engine is used directly. */
     readonly pid?: number;
-    /** Its engine, where it has one of its own. */
+    /** Its engine, if it has one. */
     readonly enginePid?: number | undefined;
   };
-  /** Run between slices, so that what one has left behind is not paid by the next; its processor time counts. */
+  /** Runs between slices, so that work left behind does not count for the next one. Its processor time counts. */
   readonly settle?: () => Promise<unknown>;
 }
 
@@ -53,8 +53,8 @@ function difference(after: number | undefined, before: number | undefined): numb
 }
 
 /**
- * Measures the service and what it is held against in turns, A B B A A B …, so that a machine that slows down or
- * speeds up does it to both: the ratio is taken between neighbours, and then the median of those.
+ * Measures the service and its reference in turns, A B B A A B …, so that changes of the machine's speed affect both. The result is
+ * the median ratio of neighbours.
  */
 export async function sideBySide(lab: Lab, comparison: Comparison): Promise<CaseResult> {
   const { id, title, unit, rounds, reference, settle } = comparison;
@@ -102,7 +102,7 @@ export async function sideBySide(lab: Lab, comparison: Comparison): Promise<Case
 const rate = ({ units, seconds }: Slice): number => units / seconds;
 
 function sideOf(slices: readonly Measured[]): Side {
-  // Over all slices together: the kernel's ticks are coarse beside a single one.
+  // Of all slices together, as the kernel's ticks are too coarse for one.
   const units = slices.reduce((sum, slice) => sum + slice.units, 0);
   const perUnit = (value: (slice: Measured) => number | undefined): number | undefined => {
     const all = slices.map(value);

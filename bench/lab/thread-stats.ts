@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 
 const namesFile = (directory: string): string => join(directory, 'threads');
 
-/** Variables with which a service says what its threads are. */
+/** Variables that make a service name its threads. */
 export function threadNamesEnv(directory: string): Readonly<Record<string, string>> {
-  // Beside the sources, whether this runs from them or compiled.
+  // In the source folder, also for the compiled bench.
   const preload = fileURLToPath(new URL('../../../bench/lab/thread-names.cjs', import.meta.url));
   return { NODE_OPTIONS: `--require=${preload}`, BENCH_THREADS_FILE: namesFile(directory) };
 }
@@ -21,12 +21,12 @@ function ranMicros(pid: number, thread: string): number {
   return existsSync(path) ? Number(readFileSync(path, 'utf8').split(' ')[0]) / 1000 : 0;
 }
 
-/** Of a service: whatever is neither a loop of events nor the runtime's is the pool that reads and writes files. */
+/** Threads of a service: those that are neither event loops nor of the runtime are the file pool. */
 export function serviceThreads(pid: number, directory: string): Record<ThreadGroup, number> {
   const names = new Map<string, ThreadGroup>();
   for (const line of readFileSync(namesFile(directory), 'utf8').trim().split('\n')) {
     const [process = '', name = '', threads = ''] = line.split(' ');
-    // The line of the main thread comes after that of the runtime, which has it, too.
+    // The line of the main thread follows the runtime's, which contains it, too.
     if (process === String(pid))
       for (const thread of threads.split(',')) names.set(thread, name as ThreadGroup);
   }

@@ -1,2 +1,2 @@
-/** What whoever runs the bench can mend: told in one line, without a stack. */
+/** A fault that the user can correct: printed in one line, without a stack. */
 export class UserError extends Error {}

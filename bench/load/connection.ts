@@ -4,7 +4,7 @@ import { createResponseReader } from './response-reader.ts';
 
 /** One keep-alive connection that has at most one request on its way. */
 export interface Connection {
-  /** Resolves through `done` with the status and the size of the body; status 0 when the connection broke. */
+  /** Calls `done` with the status and the body's size; status 0 if the connection broke. */
   send(parts: readonly Buffer[], done: (status: number, bodyBytes: number) => void): void;
   close(): void;
 }
@@ -12,8 +12,7 @@ export interface Connection {
 const receiveBytes = 256 * 1024;
 
 /**
- * Bare sockets: Node's own HTTP client costs several times as much a request, and what the generator costs is taken
- * from what it measures.
+ * Bare sockets, as Node's HTTP client costs several times as much per request, which would distort the measurement.
  */
 export function createConnection({ host, port }: Target, onBody?: (piece: Buffer) => void): Connection {
   let socket: Socket | undefined;

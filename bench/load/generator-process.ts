@@ -1,10 +1,10 @@
 import { fork } from 'node:child_process';
 import type { GeneratorAnswer, Job, JobResult } from './job.ts';
 
-/** The load generator, which is a process of its own so that its work is neither the service's nor the harness's. */
+/** The load generator: a separate process, so that its work counts neither for the service nor for the harness. */
 export interface Generator {
   readonly pid: number;
-  /** Rejects when a request of the job did not get the status it should: such a run has measured nothing. */
+  /** Rejects if a request got an unexpected status. */
   run(job: Job): Promise<JobResult>;
   stop(): void;
 }

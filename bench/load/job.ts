@@ -1,19 +1,19 @@
 import type { HistogramData } from '../stats/histogram.ts';
 
-/** What the load generator is told to do, and what it tells back; travels as JSON between two processes. */
+/** Jobs and results of the load generator, as JSON between two processes. */
 
 export interface Target {
   readonly host: string;
   readonly port: number;
 }
 
-/** A request as it goes out. */
+/** A request as it is sent. */
 export interface WireRequest {
   /** Index into `targets` of the job. */
   readonly target: number;
   /** Index into `heads` of the job: request line and headers, each ended by CRLF, without Content-Length. */
   readonly head: number;
-  /** Where in the job's data file the body is; no body when absent. */
+  /** Position of the body in the job's data file; absent without a body. */
   readonly body?: { readonly offset: number; readonly length: number };
 }
 
@@ -23,15 +23,15 @@ export type Step = readonly WireRequest[];
 export interface Job {
   readonly targets: readonly Target[];
   readonly heads: readonly string[];
-  /** Taken in turn by whichever client is free, from the first again after the last. */
+  /** Free clients take the steps in a cycle. */
   readonly steps: readonly Step[];
   readonly clients: number;
   /** Ends after this many seconds, or after this many steps. */
   readonly stop: { readonly seconds: number } | { readonly steps: number };
-  /** Steps are begun at this pace, and their latency counts from when they were due; as fast as possible if absent. */
+  /** Pace of the steps, whose latency counts from their due time; as fast as possible if absent. */
   readonly stepsPerSecond?: number;
   readonly dataFile?: string;
-  /** The events of a body happen in the second in which it is sent: see `happensNow` of present.ts. */
+  /** Events get the second of sending as their time: see `happensNow` of present.ts. */
   readonly happensNow?: boolean;
   /** Status that every answer must have. */
   readonly status: number;
@@ -46,7 +46,7 @@ export interface JobResult {
   readonly latency: HistogramData;
   /** Processor time of the generator while the job ran. */
   readonly cpuMicros: number;
-  /** Answers with another status and broken connections; the first few in words. */
+  /** Answers with another status, and broken connections; `failed` describes the first few. */
   readonly failures: number;
   readonly failed: readonly string[];
 }

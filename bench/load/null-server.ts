@@ -1,8 +1,8 @@
 import { uws } from '../../src/http/uws.ts';
 
 /**
- * A server that does nothing, for what the generator itself costs: any POST is read and answered 202, GET /size/N
- * answers N bytes. Prints its port. Ends when its standard input does.
+ * A server that does nothing, to measure the generator's own cost: it reads any POST and answers 202; GET /size/N returns N bytes.
+ * Prints its port, and ends when its standard input ends.
  */
 const exclusive = uws.LIBUS_LISTEN_EXCLUSIVE_PORT;
 const bodies = new Map<number, Buffer>();

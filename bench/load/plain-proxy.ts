@@ -2,10 +2,9 @@ import { Agent, request } from 'node:http';
 import { uws } from '../../src/http/uws.ts';
 
 /**
- * The plainest server that could stand where the service does: for each request it asks the engine for a page and a
- * count at the same time and passes the bytes on. No key check, no parameters, no limits, no log. What the service
- * costs beyond it is what the service does beyond it. Takes its orders as JSON in its first argument, prints its
- * port, and ends when its standard input does.
+ * A minimal server in the place of the service: for each request it reads a page and a count from the engine at the same time,
+ * and passes the bytes on. It has no key check, parameters, limits or log, so the difference shows the cost of these. Takes its
+ * options as JSON in its first argument, prints its port, and ends when its standard input ends.
  */
 interface Orders {
   readonly url: string;

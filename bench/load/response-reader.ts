@@ -1,6 +1,6 @@
 /** Finds the ends of HTTP/1.1 responses in received bytes, without keeping their bodies; `onBody` sees their pieces. */
 export interface ResponseReader {
-  /** Takes the bytes received; calls `onResponse` for each response that is whole. */
+  /** Adds received bytes; calls `onResponse` for each complete response. */
   take(bytes: Buffer): void;
 }
 
@@ -24,9 +24,9 @@ export function createResponseReader(
     onResponse(status, bodyBytes);
   }
 
-  /** Adds up to the end of a line (or of the head); returns the position after what it took. */
+  /** Adds bytes up to the end of a line (or of the head); returns the position behind them. */
   function head(bytes: Buffer, from: number): number {
-    // The end may lie across two pieces, so it is looked for in the text gathered so far.
+    // The end may span two pieces, so the search covers the text so far.
     const before = text.length;
     text += bytes.toString('latin1', from, Math.min(bytes.length, from + 4096));
     const end = text.indexOf('\r\n\r\n', Math.max(0, before - 3));

@@ -43,10 +43,10 @@ function createRequests(job: Job): (request: WireRequest) => readonly Buffer[] {
   };
 }
 
-/** Runs a job to its end; the clients share this thread. Rejects only for a job that cannot be begun. */
+/** Runs a job to its end; the clients share this thread. Rejects only if the job cannot start. */
 export async function runJob(job: Job): Promise<JobResult> {
   const requestParts = createRequests(job);
-  // Made beforehand: concatenating is not part of the load.
+  // Made before the start: concatenation is not part of the load.
   for (const step of job.steps) for (const request of step) requestParts(request);
   const latency = createHistogram();
   const failed: string[] = [];
@@ -94,7 +94,7 @@ export async function runJob(job: Job): Promise<JobResult> {
           if (left > 0) return;
           latency.record((performance.now() - due) * 1000);
           done.steps += 1;
-          // A server that is gone would make this an endless loop of failures.
+          // Without a server, this would loop for ever.
           if (done.failures > 100) return resolve();
           turn();
         });

@@ -12,7 +12,7 @@ import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
 import { mapEach, newMapper, rowsOf, textOf, texts, windows } from './events.ts';
 import type { MicroCase } from './measure.ts';
 
-/** What happens to a source event in a worker, step by step. */
+/** A worker's steps for a source event. */
 
 function parseAndPrint(all: readonly string[]): number {
   let length = 0;
@@ -50,7 +50,7 @@ function validation(): MicroCase {
   };
 }
 
-/** Events that have been read, each in an arena of its own, ready to be rendered again and again. */
+/** Read events, each in its own arena, for repeated rendering. */
 function readEvents() {
   const renderer = new Renderer('Audit Log Service');
   return windows.map(({ text, bytes }, index) => {
@@ -162,7 +162,7 @@ function nativeBlock(): MicroCase {
 async function zstdBody(): Promise<MicroCase> {
   const body = Buffer.from(texts.join('\n'));
   await loadZstd();
-  // Not a Buffer, of which the reference makes many slow slices.
+  // Not a Buffer, as the reference would make many slow slices of it.
   const compressed = new Uint8Array(compressZstd(body, 3));
   return {
     title: 'zstd body to its text',

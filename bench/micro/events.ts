@@ -20,11 +20,11 @@ export function newMapper(): Mapper {
   return new Mapper({ appName: 'Audit Log Service', redaction: makeRedaction({ redactKeys: [] }) });
 }
 
-/** The text of a piece of a row. */
+/** Text of a row's piece. */
 export const textOf = ({ bytes, start, end }: Piece): string =>
   Buffer.from(bytes).toString('utf8', start, end);
 
-/** Maps each of `all`, and hands its row on; throws when one is refused. A row is good until the next one. */
+/** Maps all events and passes on each row, valid until the next; throws if one is rejected. */
 export function mapEach(
   mapper: Mapper,
   all: readonly Window[],
@@ -38,7 +38,7 @@ export function mapEach(
   return all.length;
 }
 
-/** Rows that last: the mapper uses one again and again. */
+/** Copies of the rows, as the mapper reuses one. */
 export function rowsOf(all: readonly Window[]): MappedEvent[] {
   const rows: MappedEvent[] = [];
   const kept = ({ bytes, start, end }: Piece): Piece => ({

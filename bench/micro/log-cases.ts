@@ -11,10 +11,10 @@ import {
 import { Wal } from '../../src/ingest/wal.ts';
 import type { MicroCase } from './measure.ts';
 
-/** The write-ahead log without a disk: what its own work costs. */
+/** The write-ahead log's own cost, without a disk. */
 
 const frames = 64;
-/** About one event; all of them fit into the processor's cache, so that memory's moods stay out of the figures. */
+/** About one event; all fit into the processor's cache, so that memory does not affect the figures. */
 const frameBytes = 1024;
 
 function frameInputs(): FrameInput[] {
@@ -64,7 +64,7 @@ function framing(): MicroCase {
   };
 }
 
-/** A file that only remembers how much was written to it; every call yields as a real one does. */
+/** A file that only counts written bytes; every call yields like a real one. */
 function memoryFile(target: Buffer): LogFile {
   let length = 0;
   return {

@@ -2,11 +2,11 @@ import { Bench } from 'tinybench';
 import type { CaseResult } from '../stats/result.ts';
 import { summarize } from '../stats/summary.ts';
 
-/** A piece of code, and plain work of the platform on the same data that its speed is told in. */
+/** A piece of code, and its reference: plain work of the platform on the same data. */
 export interface MicroCase {
   readonly title: string;
   readonly unit: string;
-  /** Units that one call of either side works off. */
+  /** Units per call of either side. */
   readonly units: number;
   readonly run: () => unknown;
   readonly reference: { readonly name: string; readonly run: () => unknown };
@@ -14,13 +14,13 @@ export interface MicroCase {
 
 export interface MicroPlan {
   readonly rounds: number;
-  /** Of one side in one round. */
+  /** Measured time of one side in one round. */
   readonly sliceMs: number;
 }
 
 const warmUpMsMax = 3000;
 
-/** Median time of a call, in milliseconds: a call that the machine interrupted does not move it. */
+/** Median time of a call in milliseconds, which interrupted calls do not affect. */
 async function timeOf(run: () => unknown, sliceMs: number): Promise<number> {
   const bench = new Bench({ time: sliceMs, iterations: 3, warmup: false, throws: true });
   bench.add('side', async () => {
@@ -33,7 +33,7 @@ async function timeOf(run: () => unknown, sliceMs: number): Promise<number> {
   return result.latency.p50;
 }
 
-/** Calls until the compiler has nothing more to say: on a busy machine its threads may have to wait long. */
+/** Calls until the code is compiled, which takes long on a busy machine. */
 async function warmUp(run: () => unknown, sliceMs: number): Promise<void> {
   let times: number[] = [];
   for (let spentMs = 0; spentMs < warmUpMsMax; spentMs += sliceMs) {
@@ -43,13 +43,13 @@ async function warmUp(run: () => unknown, sliceMs: number): Promise<void> {
   }
 }
 
-/** Both sides in turns; the ratio is above 1 where the piece of code is faster than the plain work. */
+/** Measures both sides in turns; the ratio is above 1 if the code is faster than its reference. */
 export async function measureMicro(
   id: string,
   { title, unit, units, run, reference }: MicroCase,
   { rounds, sliceMs }: MicroPlan,
 ): Promise<CaseResult> {
-  // Compiled before it counts.
+  // Warm-up.
   await warmUp(run, sliceMs);
   await warmUp(reference.run, sliceMs);
   const own: number[] = [];

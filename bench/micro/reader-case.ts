@@ -7,7 +7,7 @@ import type { MicroCase } from './measure.ts';
 
 const pageBytes = 1_100_000;
 
-/** Answers every POST with a page in chunks, as an engine does; in a thread of its own. */
+/** Answers every POST with a page in chunks, like an engine, in its own thread. */
 const server = `
 const { createServer } = require('node:net');
 const { parentPort, workerData } = require('node:worker_threads');
@@ -22,7 +22,7 @@ createServer({ noDelay: true }, (socket) => {
 }).listen(0, '127.0.0.1', function () { parentPort.postMessage(this.address().port); });
 `;
 
-/** A page from the engine's socket into memory, by the own reader and by the stream of the official client. */
+/** Reads a page from the engine's socket into memory, with our reader and with the official client's stream. */
 async function reader(): Promise<MicroCase> {
   const worker = new Worker(server, { eval: true, workerData: pageBytes });
   const [port] = (await once(worker, 'message')) as [number];

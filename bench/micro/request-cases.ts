@@ -14,7 +14,7 @@ import type { MappedEvent } from '../../src/ocsf/audit-event.ts';
 import { rowsOf, textOf, windows } from './events.ts';
 import type { MicroCase } from './measure.ts';
 
-/** What happens to a request on the main thread. */
+/** The main thread's steps for a request. */
 
 const organization = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const each = 200;
@@ -77,7 +77,7 @@ function ingestAnswer(): MicroCase {
     title: 'answer to one event, compiled from its schema',
     unit: 'answers',
     units: each,
-    // The length is asked for as in the server: it makes one text of the pieces.
+    // Reads the length as the server does, which joins the pieces.
     run: repeated(() => Buffer.byteLength(stringify('IngestAnswer', answer))),
     reference: {
       name: 'JSON.stringify of the same object',
@@ -138,12 +138,12 @@ function keyCheck(): MicroCase {
   };
 }
 
-/** So few that no buffer is large: large ones tell how memory is given out, which differs from process to process. */
+/** Few events, as large buffers would measure memory allocation, which differs between processes. */
 const pageEvents = 10;
 const pieceBytes = 2048;
 const pagesInTurn = 20;
 
-/** A page as the engine sends it, in pieces as a socket gives them. */
+/** A page in the pieces that a socket delivers. */
 function pagePieces(): Buffer[] {
   const rows = rowsOf(windows);
   const tail = `"logged_time":1780000000000000${eventTail({ vendorName: 'Audit Log Service', productName: 'Audit Log Service' })}`;
@@ -157,7 +157,7 @@ function pagePieces(): Buffer[] {
   return pieces;
 }
 
-/** The read path in this process, on an engine that answers at once. */
+/** The read path in this process, with an engine that answers immediately. */
 function splice(): MicroCase {
   const pieces = pagePieces();
   const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
@@ -194,7 +194,7 @@ function splice(): MicroCase {
       }
     },
     reference: {
-      // Nothing that memory has to be found for: how fast that is differs fourfold between moments.
+      // Allocates nothing, as the speed of allocation varies fourfold.
       name: 'SHA-256 of the same pieces',
       run: () => {
         for (let turn = 0; turn < pagesInTurn; turn += 1) {

@@ -28,8 +28,8 @@ const run = promisify(execFile);
 const child = fileURLToPath(new URL('./child.js', import.meta.url));
 
 /**
- * Measures in a process of its own: how code is compiled and where its data lies is settled once for a process, and
- * can differ by a tenth between two. Nor does one case prepare the compiler for the next.
+ * Measures in a separate process: compilation and memory layout are fixed once per process, and differ by a tenth between two. Also,
+ * no case prepares the compiler for the next.
  */
 export async function measureInProcess(id: string, plan: MicroPlan): Promise<CaseResult> {
   const { stdout } = await run(process.execPath, [child, id, JSON.stringify(plan)]);
@@ -40,7 +40,7 @@ function together(sides: readonly (Side | undefined)[]): Side {
   return { rate: summarize(sides.flatMap((side) => side?.rate.samples ?? [])) };
 }
 
-/** The slices of several processes as one result: its interval has the difference between processes in it. */
+/** Combines the slices of several processes; the interval includes the difference between processes. */
 export async function measureInProcesses(
   id: string,
   plan: MicroPlan,

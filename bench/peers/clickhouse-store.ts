@@ -3,7 +3,7 @@ import { ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { readEvent, type SourceEvent } from './event.ts';
 import type { Store } from './store.ts';
 
-/** How to reach ClickHouse, and a database of the peer's own. */
+/** Access to ClickHouse, with a database of the peer. */
 export interface ClickHouseAccess {
   readonly url: string;
   readonly username: string;
@@ -26,7 +26,7 @@ const schema = [
   SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`,
 ];
 
-/** It answers once the rows are in a part, which the table's settings have synced. */
+/** Resolves once the rows are in a synced part. */
 const asyncInsert = {
   async_insert: 1,
   wait_for_async_insert: 1,

@@ -34,7 +34,7 @@ export const eventSchema = {
 
 const resultCodeDefault = 200;
 
-/** What filters and answers need of an event, and the event as it is shown. */
+/** Values of an event for filters and answers, and the audit event. */
 export function readEvent(source: SourceEvent) {
   const { level, msg, message } = source;
   const { actor, action, target, result, remote, sender, extra, flow_id } = message;

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ownDirectory, ownProcess } from '../lab/left-behind.ts';
 
-/** A PostgreSQL of the bench's own, on a free port with a fresh directory. */
+/** A PostgreSQL on a free port with a new directory. */
 export interface Postgres {
   readonly url: string;
   readonly directory: string;
-  /** Of the postmaster; its workers are found below it. */
+  /** Process id of the postmaster, the parent of its workers. */
   readonly pid: number;
   stop(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface Postgres {
 const binaries = '/usr/lib/postgresql';
 const startMsMax = 20_000;
 
-/** The folder of the newest installed version; undefined where there is none. */
+/** Folder of the newest installed version; undefined without one. */
 export function findPostgres(): string | undefined {
   if (!existsSync(binaries)) return undefined;
   const versions = readdirSync(binaries)
@@ -39,13 +39,13 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** PostgreSQL refuses to run as root; its own user is there where its package is. */
+/** PostgreSQL refuses to run as root; its package creates a user. */
 function asUser(command: string, args: readonly string[]): [string, string[]] {
   if (process.getuid?.() !== 0) return [command, [...args]];
   return ['setpriv', ['--reuid=postgres', '--regid=postgres', '--clear-groups', command, ...args]];
 }
 
-/** What a database of this load is given on such a machine; durability stays as it is by default: fsync at commit. */
+/** Usual settings for this load and machine, with the default durability: fsync at commit. */
 const settings = [
   'shared_buffers=2GB',
   'effective_cache_size=6GB',
@@ -96,7 +96,7 @@ function isReady(bin: string, port: number): boolean {
     execFileSync(join(bin, 'pg_isready'), ['-q', '-h', '127.0.0.1', '-p', String(port)]);
     return true;
   } catch {
-    // It says so by its exit code.
+    // The exit code shows failures.
     return false;
   }
 }

@@ -6,10 +6,9 @@ import { openPostgres } from './postgres-store.ts';
 import type { Store } from './store.ts';
 
 /**
- * The same write and the same reads as usual builds have them: Fastify in front of PostgreSQL or ClickHouse, JSON parsed by the
- * platform, validated by Fastify's compiled schema, pages with the exact total beside. It answers 202 once the events are
- * on the disk, as the service does. Takes the name of a store and how to reach it (JSON) as its arguments, prints its port,
- * ends with its input.
+ * The same writes and reads in a usual build: Fastify in front of PostgreSQL or ClickHouse, JSON parsed by the platform and validated
+ * by Fastify's compiled schema, pages with the exact total. It answers 202 once the events are on the disk, like the service.
+ * Arguments: the name of a store, and its access as JSON. Prints its port, and ends when its input ends.
  */
 const [name, access = '""'] = process.argv.slice(2);
 const stores: Readonly<Record<string, () => Promise<Store>>> = {

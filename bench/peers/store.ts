@@ -8,7 +8,7 @@ export interface PageRequest {
   readonly flowId: string | undefined;
 }
 
-/** Where a peer keeps events and the digests of API keys. */
+/** Store of a peer's events and digests of API keys. */
 export interface Store {
   addKey(digest: string, organization: string): Promise<void>;
   organizationOf(digest: string): Promise<string | undefined>;

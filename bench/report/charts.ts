@@ -165,7 +165,7 @@ export function legend(names: readonly string[]): string {
   return `<div class="legend">${items.join('')}</div>`;
 }
 
-/** Latency by the share of answers that were slower, so that the tail, which is what hurts, has room. */
+/** Latency by the share of slower answers, which gives the tail more room. */
 export function latencyChart(
   lines: readonly { readonly name: string; readonly data: HistogramData }[],
 ): string {

@@ -3,7 +3,7 @@ import type { CaseResult, RunResult } from '../stats/result.ts';
 import { type Bar, bars, colour, escapeText, latencyChart, legend, seriesChart, stacked } from './charts.ts';
 import { megabytes, short } from './table.ts';
 
-/** The run as one page that needs nothing else: charts first, all figures below. */
+/** The run as one self-contained page: charts first, then all figures. */
 
 const style = `
 :root{--bg:#f6f7f9;--card:#fff;--text:#1c2430;--soft:#667085;--line:#e4e7ec;--a:#2563eb;--b:#94a3b8;--c:#0d9488;--d:#d97706;--e:#9333ea;--f:#db2777;--g:#65a30d;--h:#475569}
@@ -52,7 +52,7 @@ function card(title: string, words: string, body: string): string {
   return body === '' ? '' : `<section class="card"><h2>${title}</h2><p>${words}</p>${body}</section>`;
 }
 
-/** What stands beside the service, in a word or two. */
+/** Short name of the reference. */
 function referenceLabel(id: string): string {
   if (id.startsWith('micro.')) return 'platform';
   if (id.startsWith('peers.postgres.')) return 'PostgreSQL';
@@ -98,7 +98,7 @@ function latency(run: RunResult): string {
   return lines.length === 0 ? '' : latencyChart(lines);
 }
 
-/** Processor time a unit by process: a profile without a flame. */
+/** Processor time per unit, by process. */
 function whereTimeGoes(run: RunResult): string {
   const rows = [
     ['ingest.batches', 'an event, in batches'],
@@ -113,7 +113,7 @@ function whereTimeGoes(run: RunResult): string {
   return rows.length === 0 ? '' : stacked(rows, 'µs') + legend(['service', 'engine', 'load generator']);
 }
 
-/** What a worker does with an event, as parts of the time that the whole takes. */
+/** A worker's steps for an event, as shares of the total time. */
 function insideTheWorker(run: RunResult): string {
   const micros = (id: string): number => {
     const rate = find(run, id)?.service.rate.median;

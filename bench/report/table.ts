@@ -2,7 +2,7 @@ import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult, RunResult, Side } from '../stats/result.ts';
 import type { Summary } from '../stats/summary.ts';
 
-/** A number as people read it: three significant digits, thousands apart. */
+/** A number with three significant digits and separated thousands. */
 export function short(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
@@ -60,7 +60,7 @@ function markdown(rows: readonly (readonly string[])[]): string {
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** What a run leaves in bench/results.json: the cells of each case by its name, and its notes; no samples. */
+/** A run in bench/results.json: cells of each case by name, and notes, without samples. */
 export interface KeptRun extends Pick<RunResult, 'commit' | 'startedAt' | 'machine' | 'skipped'> {
   readonly rows: Readonly<Record<string, readonly string[]>>;
   readonly notes: Readonly<Record<string, readonly string[]>>;
@@ -75,7 +75,7 @@ export function keptRun(run: RunResult): KeptRun {
   return { commit, startedAt, machine, rows: Object.fromEntries(rows), notes: resultNotes(run), skipped };
 }
 
-/** Kept runs with a newer one, newest first. A case that was measured anew leaves the older ones. */
+/** Kept runs with a newer one, newest first. A newly measured case is removed from older runs. */
 export function withRun(older: readonly KeptRun[], run: KeptRun): KeptRun[] {
   const without = <T>(of: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(of).filter(([id]) => !(id in run.rows)));
@@ -83,7 +83,7 @@ export function withRun(older: readonly KeptRun[], run: KeptRun): KeptRun[] {
   return [run, ...left.filter(({ rows }) => Object.keys(rows).length > 0)];
 }
 
-/** The results as a Markdown table, under a line that says where they are from. */
+/** The results as a Markdown table, below a line with commit, date and machine. */
 export function resultTable({ commit, startedAt, machine, rows }: KeptRun): string {
   const origin =
     `Commit ${commit}, ${startedAt.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ` +
@@ -92,17 +92,17 @@ export function resultTable({ commit, startedAt, machine, rows }: KeptRun): stri
   return [origin, '', markdown(lines), ''].join('\n');
 }
 
-/** Parts, the load generator, and reads that another one of the table represents. */
+/** Cases that README omits: parts, the load generator, and reads similar to another. */
 const isSeldomSought =
   /^(micro|generator)\.|-(rare|none)$|^read\.(range|flow|count|(userId|fileHash)-)|^(login|feed\.idle)$/;
 
-/** The table of a kept run in bench/README.md; what few look for is in results.json only. */
+/** The table of a kept run in bench/README.md; rarely needed figures are only in results.json. */
 export function readmeTable(run: KeptRun): string {
   const rows = Object.entries(run.rows).filter(([id]) => !isSeldomSought.test(id));
   return rows.length === 0 ? '' : resultTable({ ...run, rows: Object.fromEntries(rows) });
 }
 
-/** Further figures of each case that has some, by its name. */
+/** Further figures of the cases, by name. */
 function resultNotes(run: RunResult): Record<string, string[]> {
   const notes = run.cases.map(({ id, notes, bytes = {} }): [string, string[]] => {
     const sizes = Object.entries(bytes).flatMap(([name, value]) =>
@@ -113,7 +113,7 @@ function resultNotes(run: RunResult): Record<string, string[]> {
   return Object.fromEntries(notes.filter(([, texts]) => texts.length > 0));
 }
 
-/** The notes of a run as a list, and what it left out. */
+/** The notes and skipped cases of a run, as a list. */
 export function notesList(run: RunResult): string {
   const lines = Object.entries(resultNotes(run)).flatMap(([id, texts]) =>
     texts.map((text) => `- \`${id}\` ${text}\n`),

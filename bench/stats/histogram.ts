@@ -1,15 +1,15 @@
 /**
- * Latencies in buckets whose width grows with the value, so that every quantile is right to 0.8 % whatever its size:
+ * Latencies in buckets whose width grows with the value, so that every quantile is exact to 0.8 %:
  * values below 256 have a bucket each, above them every power of two has 128.
  */
 export interface Histogram {
-  /** Whole microseconds; what is below 0 counts as 0. */
+  /** Whole microseconds; negative values count as 0. */
   record(micros: number): void;
   merge(data: HistogramData): void;
   data(): HistogramData;
 }
 
-/** Pairs of bucket and count, ascending: what travels between processes and into JSON. */
+/** Pairs of bucket and count, ascending: the form between processes and in JSON. */
 export type HistogramData = readonly (readonly [bucket: number, count: number])[];
 
 const exactBuckets = 256;

@@ -17,7 +17,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
 }
 
-/** A repeatable stream of numbers from 0 up to 1 (mulberry32): intervals must not differ between two looks. */
+/** Repeatable random numbers from 0 up to 1 (mulberry32), so that an interval is the same each time. */
 function createChance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -45,7 +45,7 @@ export function summarize(samples: readonly number[]): Summary {
   return { median: median(samples), low, high, samples };
 }
 
-/** The ratio of the medians of two sets of slices that were measured at different times, with its interval. */
+/** Ratio of the medians of two sets of slices from different times, with its interval. */
 export function ratioOf(above: readonly number[], below: readonly number[]): Summary {
   const chance = createChance(above.length + below.length);
   const ratios = Array.from(

@@ -1,32 +1,30 @@
--- The writer registry: processes that share an engine, and how far each has come.
+-- The writer registry: processes that share an engine, with their watermarks.
 
--- What one process at a time has for itself: a small number, which makes the order of its events (seq) its own
--- (`writer 3`); building trees, retention, erasures. What each run of a server has, to be seen (`run <instance>`): two of
--- one instance at the same time are a data directory and its copy. And what a command has that writes past the log of a server
--- (`command <owner>`): the feed waits for its `number`, the lowest segment that it may still write, until `lasts` is 0.
--- Of an owner's rows the highest `version` counts.
+-- Leases, which one process holds at a time: a writer number, which makes its order numbers unique (`writer 3`); building trees,
+-- retention, erasures. Each run of a server has one (`run <instance>`): two with one instance at the same time are a data directory
+-- and its copy. A command that writes without the log of a server has one (`command <owner>`): the feed waits for its
+-- `number`, the lowest segment that it may still write, until `lasts` is 0. The highest `version` of an owner counts.
 CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 (
     name String,
     owner UUID,
-    held Bool COMMENT 'false: it only asks, or has ended',
-    number UInt64 COMMENT 'fences: of a name only the highest holds',
-    lasts UInt64 COMMENT 'so many milliseconds after it was seen; 0: it has ended',
+    held Bool COMMENT 'false: requested, or ended',
+    number UInt64 COMMENT 'fencing: only the highest of a name holds',
+    lasts UInt64 COMMENT 'milliseconds after `seen`; 0: ended',
     seen DateTime64(3, 'UTC') DEFAULT now64(3),
     version UInt64,
     host String,
-    place String COMMENT 'of the boot of a machine and its processes; empty: the lease outlives its process',
+    place String COMMENT 'boot of the machine, with its process namespace; empty: the lease outlives its process',
     pid UInt32,
-    begun String COMMENT 'when the process began, as the system counts it'
+    begun String COMMENT 'start of the process, as the system counts it'
 )
 ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY (name, owner)
 TTL toDateTime(seen) + INTERVAL 30 DAY;
 
--- The watermarks of the order of ingest, for the feed. A row says of its writer, a process that shares the engine:
--- everything of mine below `low` is in the table or never will be, and while it `is_open` I may write at or above it;
--- `gone_after` milliseconds without another row of mine nothing of it is under way any more. Rows go by their age: of a
--- writer's rows the newest, which counts, is the last to go.
+-- Watermarks of the order of ingest, for the feed. A writer stores nothing more below its `low`; while `is_open`, it may write at or
+-- above it. If `gone_after` milliseconds pass without a new row of a writer, none of its INSERTs is under way. Old rows expire; the
+-- newest row of a writer, which counts, expires last.
 CREATE TABLE IF NOT EXISTS watermarks {{on_cluster}}
 (
     writer UUID,

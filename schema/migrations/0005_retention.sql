@@ -1,13 +1,13 @@
--- What leaves the table of events, and why: retention, deleted organizations, erased persons, damage.
+-- Removals from the table of events: retention, deleted organizations, erased persons, damage.
 
--- What a policy has expired of an organization and the service will remove, once servers have run for a day since:
--- the newest row counts. `before` 0: nothing is planned.
+-- Expired events of an organization, which the service removes after servers have run for a day. The newest row counts.
+-- `before` 0: no plan.
 CREATE TABLE IF NOT EXISTS planned_removals {{on_cluster}}
 (
-    id UUID COMMENT 'of the organization',
+    id UUID COMMENT 'id of the organization',
     before Int64 COMMENT 'events whose time is before it, Unix microseconds',
     events UInt64,
-    due UInt64 COMMENT 'the running time from which they are removed, milliseconds',
+    due UInt64 COMMENT 'running time of the removal, milliseconds',
     version UInt64,
     written DateTime64(6, 'UTC') DEFAULT now64(6)
 )
@@ -15,7 +15,7 @@ ENGINE = {{ReplacingMergeTree(version)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- How long servers have run with these data, milliseconds: the largest row counts. No clock that is set changes it.
+-- Time that servers have run with these data, milliseconds, independent of clocks: the largest row counts.
 CREATE TABLE IF NOT EXISTS running_time {{on_cluster}}
 (
     id UInt8 COMMENT 'always 0',
@@ -26,8 +26,8 @@ ENGINE = {{ReplacingMergeTree(running)}}
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- What the service has removed, or is about to: written before rows go, so that whoever takes up the work after a crash
--- removes the same ones, and nothing takes them for lost.
+-- Removals, done or begun. Each row is written before its events are removed, so that the same removal continues after a crash, and
+-- its events do not count as lost.
 CREATE TABLE IF NOT EXISTS removals {{on_cluster}}
 (
     id UUID,
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS removals {{on_cluster}}
     partition String,
     rows UInt64,
     before Int64 COMMENT 'events whose time is before it, Unix microseconds',
-    below UInt64 COMMENT 'events below this place of the order of ingest',
+    below UInt64 COMMENT 'events below this order number',
     done Bool,
     recorded DateTime64(6, 'UTC') DEFAULT now64(6)
 )
@@ -43,8 +43,8 @@ ENGINE = {{ReplacingMergeTree(recorded)}}
 ORDER BY (id, partition)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- Events that are known to be lost, with the day that they would have expired on: an operator has taken them out as damaged
--- (`part`), or has recorded them as missing (`part` is empty). The count of missing events leaves them out.
+-- Acknowledged losses, with the day on which the events would have expired: an operator detached a damaged part (`part`), or recorded
+-- missing events (empty `part`). They do not count as missing.
 CREATE TABLE IF NOT EXISTS acknowledged_losses {{on_cluster}}
 (
     id UUID,
@@ -59,22 +59,22 @@ ORDER BY (id, org, expires)
 TTL expires
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- The events of an erasure, and what is left to tell that each was changed by that and by nothing else (src/tlog/erasure.ts).
+-- The events of an erasure, with hashes that prove that nothing else changed them (src/tlog/erasure.ts).
 CREATE TABLE IF NOT EXISTS erased_events {{on_cluster}}
 (
     org UUID,
     erasure UUID,
     seq UInt64,
-    before String COMMENT 'SHA-256 of the source event as it was, in hex',
-    after String COMMENT 'as it is now',
+    before String COMMENT 'hash of the event before, in hex',
+    after String COMMENT 'hash of the event now',
     recorded DateTime64(6, 'UTC') DEFAULT now64(6)
 )
 ENGINE = {{ReplacingMergeTree(recorded)}}
 ORDER BY (org, erasure, seq)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
 
--- What is to stand in the table of events, until it does; gone afterwards. It has texts of other persons, who may be erased
--- at the same time, so what was removed stays on the disk no longer than in the table of events.
+-- Changed events of an erasure, until the table of events has them. They contain texts of other persons, who may be erased at the
+-- same time, so removed rows stay on the disk no longer than in the table of events.
 CREATE TABLE IF NOT EXISTS erasure_rows {{on_cluster}}
 (
     org UUID,

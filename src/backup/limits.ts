@@ -2,7 +2,7 @@ export const limits = {
   /** The load of an engine on another machine is unknown, so commands read at this multiple. */
   throttleElsewhereTimes: 3,
   throttleGrowthMax: 10,
-  /** The counters of processors are coarse. */
+  /** Interval of checks: counters of processor time are coarse. */
   throttleLookMs: 1_000,
   /** How far a writer may be ahead of the known order: one hour, of 100 ticks of 64 writers a second. */
   orderSlackSegments: 3_600 * 100 * 64,

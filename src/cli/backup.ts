@@ -129,8 +129,8 @@ async function backup(deps: CliDeps, options: BackupOptions): Promise<void> {
 }
 
 const notes = `
-Each backup of a directory has what came since the newest full one there, and stands on it.
-It becomes a full one itself when the last was larger than half of that.`;
+A backup is an increment on the newest full one in the directory, and needs it.
+If the last increment exceeds half of the full one, the next backup is full.`;
 
 export function registerBackup(program: Command, deps: CliDeps): void {
   program

@@ -27,7 +27,7 @@ function example(url: string, key: string, email: string): string {
 export function registerInit(program: Command, deps: CliDeps): void {
   const init = program
     .command('init')
-    .description('make an organization, its administrator and an API key, and show how to send an event')
+    .description('create an organization, its administrator and an API key, and show how to send an event')
     .requiredOption('--org <slug>', 'short name of the organization: a-z, 0-9 and -, at most 63')
     .requiredOption('--email <address>', "the administrator's e-mail address")
     .option('--name <name>', 'name of the organization to show (default: the short name)');

@@ -34,7 +34,7 @@ function stateOf(revoked: string | null, expires: string | null): string {
 function addList(key: Command, deps: CliDeps): void {
   const list = key
     .command('list')
-    .description('show keys')
+    .description('list keys')
     .option('--org <slug>', 'only of this organization');
   controlCommand(deps, list, ({ org }: { readonly org?: string }) => ({ directory }) => {
     const value = listApiKeys(directory, org).map((one) => ({
@@ -64,12 +64,12 @@ export function registerKey(program: Command, deps: CliDeps): void {
 
   const create = key
     .command('create')
-    .description('make a key, which is shown once')
+    .description('create a key; it is shown only once')
     .option('--org <slug>', 'organization of the key')
     .option('--all-organizations', 'a key that writes for every organization')
     .requiredOption('--scopes <read|write|scim>', 'one of these, or several, separated by commas')
     .option('--name <name>', 'name to show')
-    .option('--expires <duration>', 'life of the key, such as 90d (default: no end)')
+    .option('--expires <duration>', 'lifetime of the key, such as 90d (default: no expiry)')
     .option('--rate-limit <rate>', 'requests/window, such as 300/15s (default: as configured)');
   controlCommand(deps, create, (options: NewKeyOptions) => async ({ directory, change }) => {
     return shown(directory, await change('createApiKey', { ...options, organization: options.org }));
@@ -81,7 +81,7 @@ export function registerKey(program: Command, deps: CliDeps): void {
     .command('rotate')
     .description('give a key a new secret')
     .argument('<id>', 'id of the key')
-    .option('--grace <duration>', 'how long the old secret stays good; 0 ends it at once', '24h');
+    .option('--grace <duration>', 'how long the old secret stays valid; 0 ends it at once', '24h');
   controlCommand(
     deps,
     rotate,
@@ -91,7 +91,7 @@ export function registerKey(program: Command, deps: CliDeps): void {
       },
   );
 
-  const revoke = key.command('revoke').description('end a key for good').argument('<id>', 'id of the key');
+  const revoke = key.command('revoke').description('revoke a key').argument('<id>', 'id of the key');
   controlCommand(deps, revoke, (_, id = '') => async ({ change }) => {
     const { now } = await change('revokeApiKey', { id });
     const revoked_at = timeText(now.revokedMicros ?? 0);

@@ -31,9 +31,9 @@ import { type ControlContext, operator } from './command-work.ts';
 
 const retentionHelp =
   'how long events are kept, stored ones included, such as 90d; off: for ever; default: as RETENTION says';
-const receiptsHelp = 'who sees receipts of transfers: each user their own, or nobody';
+const receiptsHelp = 'receipts of transfers: each user sees their own, or none';
 
-const confirmHelp = 'how many stored events may be removed by this, as --dry-run tells';
+const confirmHelp = 'number of stored events to remove, as printed by --dry-run';
 
 interface Options extends OrganizationSettings {
   readonly confirm?: number;
@@ -76,7 +76,7 @@ export function registerOrg(program: Command, deps: CliDeps): void {
 function registerCreate(org: Command, deps: CliDeps): void {
   const create = org
     .command('create')
-    .description('make an organization')
+    .description('create an organization')
     .requiredOption('--slug, --org <slug>', 'short name: a-z, 0-9 and -, at most 63')
     .requiredOption('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
@@ -98,7 +98,7 @@ function registerCreate(org: Command, deps: CliDeps): void {
 }
 
 function registerList(org: Command, deps: CliDeps): void {
-  const list = org.command('list').description('show every organization');
+  const list = org.command('list').description('list organizations');
   controlCommand(deps, list, () => ({ directory }) => {
     const value = directory.organizations().map((one) => view(one, directory.policyOf(one.id)));
     const text = table(value, [
@@ -117,7 +117,7 @@ function registerList(org: Command, deps: CliDeps): void {
 function registerShow(org: Command, deps: CliDeps): void {
   const show = org
     .command('show')
-    .description('show an organization, and what its retention is about to remove')
+    .description('show an organization and its planned removal')
     .requiredOption('--org <slug>', orgHelp);
   controlCommand(deps, show, ({ org: reference }: Options) => async ({ storage, directory }) => {
     const organization = findOrganization(directory, reference);
@@ -163,9 +163,9 @@ function registerSet(org: Command, deps: CliDeps): void {
     .option('--name <name>', 'name to show')
     .option('--retention <duration>', retentionHelp)
     .option('--receipts <own|off>', receiptsHelp)
-    .option('--passwords <on|off>', 'whether people may sign in by password, or by their provider alone')
-    .option('--force', 'passwords off, though no administrator has signed in by the provider yet')
-    .option('--dry-run', 'tell how many stored events a retention would remove, and change nothing')
+    .option('--passwords <on|off>', 'allow sign-in with a password, or only with the provider')
+    .option('--force', 'turn passwords off before an administrator has signed in with the provider')
+    .option('--dry-run', 'print how many stored events the retention would remove, and change nothing')
     .addOption(option('--confirm <count>', confirmHelp, eventCount));
   controlCommand(deps, set, (options: Options) => {
     const { org: reference, name, retention, receipts, passwords, confirm } = options;
@@ -221,9 +221,9 @@ function requireReason({ reason }: Options): string {
 function registerHold(org: Command, deps: CliDeps): void {
   const hold = org
     .command('hold')
-    .description('remove nothing of an organization from now on, whatever its retention (legal hold)')
+    .description('stop every removal of an organization (legal hold)')
     .requiredOption('--org <slug>', orgHelp)
-    .requiredOption('--reason <text>', 'why; recorded');
+    .requiredOption('--reason <text>', 'reason, which is recorded');
   controlCommand(deps, hold, (options: Options) => {
     const { org: reference } = options;
     const reason = requireReason(options);
@@ -243,10 +243,10 @@ function registerHold(org: Command, deps: CliDeps): void {
 function registerRelease(org: Command, deps: CliDeps): void {
   const release = org
     .command('release')
-    .description('end a legal hold: what the retention ends is removed, as many events as --confirm says')
+    .description('end a legal hold; expired events are then removed, as many as --confirm says')
     .requiredOption('--org <slug>', orgHelp)
-    .option('--reason <text>', 'why; recorded (required, unless --dry-run)')
-    .option('--dry-run', 'tell how many stored events this would remove, and change nothing')
+    .option('--reason <text>', 'reason, which is recorded (required, unless --dry-run)')
+    .option('--dry-run', 'print how many stored events this would remove, and change nothing')
     .addOption(option('--confirm <count>', confirmHelp, eventCount));
   controlCommand(deps, release, (options: Options) => {
     const { org: reference } = options;
@@ -285,10 +285,10 @@ function deletionView({ id, slug, name, events, users, apiKeys, checkpoint, ...t
 function registerDelete(org: Command, deps: CliDeps): void {
   const command = org
     .command('delete')
-    .description('remove an organization: its events, users, keys and tree')
+    .description('delete an organization with its events, users, keys and tree')
     .requiredOption('--org <slug>', orgHelp)
-    .option('--dry-run', 'tell what there is of it, and change nothing')
-    .addOption(option('--confirm <count>', 'the number of its events, as --dry-run tells', eventCount));
+    .option('--dry-run', 'print the numbers of its events, users and keys, and change nothing')
+    .addOption(option('--confirm <count>', 'number of its events, as printed by --dry-run', eventCount));
   controlCommand(deps, command, (options: Options) => {
     const { org: reference } = options;
     if (options.dryRun === undefined && options.confirm === undefined)
@@ -319,7 +319,7 @@ function registerDelete(org: Command, deps: CliDeps): void {
 }
 
 function registerDeletions(org: Command, deps: CliDeps): void {
-  const command = org.command('deletions').description('show the organizations that were deleted');
+  const command = org.command('deletions').description('list deleted organizations');
   controlCommand(deps, command, () => ({ directory }) => {
     const value = directory.deletions().map(deletionView);
     const text = table(value, [

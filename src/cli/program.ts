@@ -32,7 +32,7 @@ const { exitCodes } = tools;
 function createProgram(deps: CliDeps): Command {
   const program = tools
     .createProgram('auditlog', 'Audit logging service', deps)
-    .addHelpText('after', '\nVariables of the environment: auditlog help environment');
+    .addHelpText('after', '\nEnvironment variables: auditlog help environment');
   registerServe(program, deps);
   registerStatus(program, deps);
   registerStop(program, deps);

@@ -16,7 +16,7 @@ import { limits as storageLimits } from '../storage/limits.ts';
 import { closeWriter, hasLease, putWriter, reachedBy, readWriters } from '../storage/watermarks.ts';
 import type { RecordEvents } from './context.ts';
 
-/** Tries to take a place in the order; a command that stands still for too long loses its place. */
+/** Attempts to store the segment: a command that pauses for too long loses its position in the order. */
 const recordTriesMax = 3;
 
 /** Events of commands have the last writer number, which no server has. */

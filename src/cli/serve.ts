@@ -44,6 +44,6 @@ export function registerServe(program: Command, deps: CliDeps): void {
     .option('--host <address>', 'address to listen on (default: HOST)')
     .option('--port <port>', 'port to listen on, 0 for any (default: PORT)')
     .option('--data-dir <directory>', 'directory of all data (default: DATA_DIR)')
-    .addHelpText('after', '\nAll else is set in the environment: auditlog help environment')
+    .addHelpText('after', '\nAll other settings are environment variables: auditlog help environment')
     .action((options: ServeOptions) => serve(deps, options));
 }

@@ -33,7 +33,7 @@ function providerText({ provider, issuer }: ReturnType<typeof view>): string {
 }
 
 function addList(signOn: Command, deps: CliDeps): void {
-  const list = signOn.command('list').description('show how people of each organization sign in');
+  const list = signOn.command('list').description('list the sign-in settings of all organizations');
   controlCommand(deps, list, () => ({ directory, config }) => {
     const organizations = directory.organizations();
     const value = organizations.map(({ id, slug }) => view(directory.signOnOf(id), slug, config));
@@ -53,31 +53,28 @@ function addList(signOn: Command, deps: CliDeps): void {
 function addSet(signOn: Command, deps: CliDeps): void {
   const set = signOn
     .command('set')
-    .description('set up the provider of OpenID Connect by which people of an organization sign in')
+    .description('set up the OpenID Connect provider of an organization')
     .requiredOption('--org <slug>', 'slug or id of the organization')
-    .option('--provider <own|service|off>', 'its own provider, the one of OIDC_PROVIDER, or none')
-    .option('--issuer <url>', 'address of its own provider, as the provider spells it')
-    .option('--client-id <id>', 'name of the service there')
-    .option('--client-secret-stdin', 'read the secret of the service there from standard input; empty: none')
-    .option('--scopes <names>', 'what is asked for (default: "openid email profile")')
-    .option('--trust-email <on|off>', 'addresses that the provider says nothing of count as verified')
-    .option('--link-email <on|off>', 'a verified address finds a user who was there before (default: on)')
-    .option('--create <on|off>', 'whoever the provider vouches for becomes a user')
+    .option('--provider <own|service|off>', 'its own provider, that of OIDC_PROVIDER, or none')
+    .option('--issuer <url>', 'issuer of its own provider, exactly as in the discovery document')
+    .option('--client-id <id>', 'client id at the provider')
+    .option('--client-secret-stdin', 'read the client secret from standard input; empty: none')
+    .option('--scopes <names>', 'requested scopes (default: "openid email profile")')
+    .option('--trust-email <on|off>', 'trust addresses without email_verified')
+    .option('--link-email <on|off>', 'link existing users by verified address (default: on)')
+    .option('--create <on|off>', 'create users at their first sign-in')
     .option(
       '--role-claim <name>',
-      'claim that roles follow, such as groups; none: roles are what they are here',
+      'claim that determines roles, such as groups; none: roles are managed here',
     )
-    .option('--admin-values <list>', 'values of that claim for admin, separated by commas; none: no value')
+    .option('--admin-values <list>', 'values of the claim for admin, separated by commas, or none')
     .option('--auditor-values <list>', 'the same for auditor')
     .option('--member-values <list>', 'the same for member')
     .option(
       '--default-role <admin|auditor|member|none>',
-      'role without any of the values; none: the sign-in is refused',
+      'role without such a value; none refuses the sign-in',
     )
-    .option(
-      '--relink',
-      'whoever signs in next with the verified address of a user is linked to that user anew',
-    );
+    .option('--relink', 'allow each user one more link by verified address');
   controlCommand(deps, set, (options: Options) => {
     const { org, clientSecretStdin, ...input } = options;
     if (Object.keys(input).every((name) => name === 'json') && clientSecretStdin === undefined)
@@ -99,7 +96,7 @@ function addSet(signOn: Command, deps: CliDeps): void {
 }
 
 export function registerSignOn(program: Command, deps: CliDeps): void {
-  const signOn = program.command('sign-on').description('how people sign in: providers of OpenID Connect');
+  const signOn = program.command('sign-on').description('sign-in with providers of OpenID Connect');
   addList(signOn, deps);
   addSet(signOn, deps);
 }

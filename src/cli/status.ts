@@ -64,7 +64,7 @@ function describeTrouble({ running, pid, url, checks }: Answer<'CliStatus'>, dat
 export function registerStatus(program: Command, deps: CliDeps): void {
   program
     .command('status')
-    .description('print process, address and readiness of the server of DATA_DIR; exit code 0 if it is ready')
+    .description('print process, address and readiness of the server on DATA_DIR; exit code 0 if it is ready')
     .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
     .option('--wait [duration]', 'wait until it is ready (default: up to 2m)')
     .option('--json', 'print JSON')

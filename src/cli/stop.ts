@@ -50,7 +50,7 @@ function askToEnd(pid: number): void {
 export function registerStop(program: Command, deps: CliDeps): void {
   program
     .command('stop')
-    .description('stop the server of DATA_DIR gracefully and wait for its end')
+    .description('stop the server on DATA_DIR gracefully, and wait for its end')
     .option('--data-dir <directory>', 'of the server (default: DATA_DIR)')
     .option('--json', 'print JSON')
     .action((options: StopOptions) => stop(deps, options));

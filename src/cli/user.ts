@@ -20,7 +20,7 @@ interface NewUserOptions extends UserOptions {
   readonly role: string;
 }
 
-const passwordHelp = 'read the password from standard input instead of asking for it';
+const passwordHelp = 'read the password from standard input instead of a prompt';
 
 async function acceptablePassword(deps: CliDeps, { passwordStdin }: UserOptions): Promise<string> {
   const password = await readPassword(deps.io, passwordStdin === true);
@@ -32,7 +32,7 @@ function aboutUser(command: Command): Command {
   return command
     .argument('[user]', 'e-mail address or id')
     .option('--email <address>', 'the same as the argument')
-    .option('--org <slug>', 'organization, where the address is in several');
+    .option('--org <slug>', 'organization, if the address is in several');
 }
 
 function parseReference(argument: string | undefined, { email, org }: UserOptions): UserReference {
@@ -44,11 +44,11 @@ function parseReference(argument: string | undefined, { email, org }: UserOption
 function addCreate(user: Command, deps: CliDeps): void {
   const create = user
     .command('create')
-    .description('make a user; the password comes from a prompt or standard input')
+    .description('create a user; the password comes from a prompt or standard input')
     .requiredOption('--org <slug>', 'organization')
     .requiredOption('--email <address>', 'e-mail address')
     .requiredOption('--name <name>', 'name to show')
-    .requiredOption('--role <admin|auditor|member>', 'what the user may do')
+    .requiredOption('--role <admin|auditor|member>', 'role of the user')
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, create, (options: NewUserOptions) => async ({ directory, change }) => {
     const given = { ...options, organization: options.org };
@@ -68,7 +68,7 @@ function addCreate(user: Command, deps: CliDeps): void {
 function addList(user: Command, deps: CliDeps): void {
   const list = user
     .command('list')
-    .description('show users')
+    .description('list users')
     .option('--org <slug>', 'only of this organization');
   controlCommand(deps, list, ({ org }: UserOptions) => ({ directory }) => {
     const value = listUsers(directory, org).map((one) => ({
@@ -93,7 +93,9 @@ function addList(user: Command, deps: CliDeps): void {
 }
 
 function addDisable(user: Command, deps: CliDeps): void {
-  const disable = aboutUser(user.command('disable')).description('end a user’s access and sessions');
+  const disable = aboutUser(user.command('disable')).description(
+    'disable a user, and end the user’s sessions',
+  );
   controlCommand(deps, disable, (options: UserOptions, argument) => {
     const reference = parseReference(argument, options);
     return async ({ change }) => {
@@ -109,7 +111,7 @@ function addDisable(user: Command, deps: CliDeps): void {
 }
 
 function addEnable(user: Command, deps: CliDeps): void {
-  const enable = aboutUser(user.command('enable')).description('give a disabled user access again');
+  const enable = aboutUser(user.command('enable')).description('enable a disabled user');
   controlCommand(deps, enable, (options: UserOptions, argument) => {
     const reference = parseReference(argument, options);
     return async ({ change }) => {
@@ -121,8 +123,8 @@ function addEnable(user: Command, deps: CliDeps): void {
 
 function addSetRole(user: Command, deps: CliDeps): void {
   const set = aboutUser(user.command('set-role'))
-    .description('give a user another role; sessions have it at once')
-    .requiredOption('--role <admin|auditor|member>', 'what the user may do');
+    .description('change a user’s role; it applies to open sessions at once')
+    .requiredOption('--role <admin|auditor|member>', 'role of the user');
   controlCommand(deps, set, (options: UserOptions & { readonly role: string }, argument) => {
     const reference = parseReference(argument, options);
     return async ({ directory, change }) => {
@@ -139,7 +141,7 @@ function addSetRole(user: Command, deps: CliDeps): void {
 
 function addSetPassword(user: Command, deps: CliDeps): void {
   const set = aboutUser(user.command('set-password'))
-    .description('change a password, which ends the user’s sessions')
+    .description('change a user’s password, and end the user’s sessions')
     .option('--password-stdin', passwordHelp);
   controlCommand(deps, set, (options: UserOptions, argument) => {
     const reference = parseReference(argument, options);

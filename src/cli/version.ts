@@ -10,7 +10,7 @@ import type { JsonOption } from '../tools/output.ts';
 export function registerVersion(program: Command, deps: CliDeps): void {
   program
     .command('version')
-    .description('print the version, with its levels of tables and log')
+    .description('print the version, its newest migration and its log format')
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const value = { version: version(), migration: await newestMigration(), log_format: formatVersion };

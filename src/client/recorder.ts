@@ -204,7 +204,7 @@ class BatchSender {
   #reject(lines: readonly string[], refused: number, errors: Refusals): void {
     this.counts.rejected += refused;
     const named = new Map(errors.map(({ index, error }) => [index, error]));
-    // A service that names at most a hundred has not named the others, unless all were refused.
+    // The service names at most a hundred rejected events; the others are unknown, unless all were rejected.
     const isAll = refused === lines.length;
     const rejections = lines.flatMap((line, index) =>
       isAll || named.has(index) ? [{ event: JSON.parse(line) as SourceEvent, error: named.get(index) }] : [],

@@ -59,7 +59,7 @@ const sessionKey = kind('a text of at least 32 bytes', (text) =>
 );
 const noteKey = pattern(
   /^PRIVATE\+KEY\+[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/,
-  'a key as DATA_DIR/evidence-key has it: PRIVATE+KEY+name+id+key',
+  'a key in the form of DATA_DIR/evidence-key: PRIVATE+KEY+name+id+key',
 );
 const directory = kind('a directory', (text) => (text.includes('\0') ? undefined : text));
 /** Expiry counts whole days. */
@@ -68,57 +68,61 @@ const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / day
 /** Validation, defaults and help follow from this table, in its order (contract: Configuration). */
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
-  PORT: setting('8080', 'port to listen on; 0 takes any free one', integer(0, 65_535)),
+  PORT: setting('8080', 'port to listen on; 0 takes any free port', integer(0, 65_535)),
   TLS_CERT: optional(
     'unset: HTTP without TLS',
-    'file with the certificate that is served, those that vouch for it, and its key',
+    'file with the server certificate, its chain and its private key',
     watched(certificateAndKeyFile),
   ),
   TLS_CLIENT_CA: optional(
-    'unset: none are asked for',
-    'file with the authorities of client certificates, which requests with an API key then need',
+    'unset: no client certificates',
+    'file with the CAs of client certificates; requests with an API key then require one',
     watched(certificateFile),
   ),
-  DATA_DIR: setting('./data', 'embedded engine, write-ahead log and generated secrets', directory),
+  DATA_DIR: setting(
+    './data',
+    'directory of the embedded engine, write-ahead log and generated secrets',
+    directory,
+  ),
   CLICKHOUSE_URL: {
     ...optional(
       'unset: the embedded engine',
-      'address of a ClickHouse server; of several nodes by commas, the next of which is asked where one does not answer',
+      'URL of a ClickHouse server, or of several nodes, separated by commas; the next one is used if one does not answer',
       httpUrls(16),
     ),
     shownValue: hasNoCredentials,
   },
-  CLICKHOUSE_USER: setting('default', 'user of that server', fixedText),
+  CLICKHOUSE_USER: setting('default', 'user on that server', fixedText),
   CLICKHOUSE_PASSWORD: secret({ ...setting('', 'password of that user', anyText), shownDefault: 'empty' }),
   CLICKHOUSE_DATABASE: setting(
     'audit',
     'database of every table',
-    pattern(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a name of letters, digits and _, not beginning with a digit'),
+    pattern(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'letters, digits and _, not beginning with a digit'),
   ),
   CLICKHOUSE_CLUSTER: optional(
     'unset',
     'cluster name: replicated and distributed tables, DDL ON CLUSTER',
-    pattern(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/, 'a name of letters, digits, _, . and -'),
+    pattern(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/, 'letters, digits, _, . and -'),
   ),
   DEPLOYMENT: setting(
     'cloud',
-    'self-hosted has no organization-events endpoint',
+    'self-hosted disables the organization-events endpoint',
     oneOf(['cloud', 'self-hosted']),
   ),
   TENANT_DOMAIN: optional(
     'unset: any host',
-    'organizations are at <slug>.<this domain>; unset, the session says which one it is',
+    'each organization has the host <slug>.<this domain>; if unset, the session determines the organization',
     domain,
   ),
   PUBLIC_URL: {
     ...optional(
-      'unset: only browsers on this machine can sign in by a provider',
-      'where browsers reach the service, for the way back from a provider; with TENANT_DOMAIN it is known',
+      'unset: only browsers on this machine can sign in with a provider',
+      'URL of the service for browsers, for the callback of a provider; not needed with TENANT_DOMAIN',
       publicUrl,
     ),
     shownValue: hasNoCredentials,
   },
-  TRUST_PROXY: setting('0', 'proxy hops whose X-Forwarded-For is believed', integer(0, 16)),
+  TRUST_PROXY: setting('0', 'number of trusted proxies, for X-Forwarded-For', integer(0, 16)),
   SERVICE_NAME: setting(
     'service',
     'name of the session cookie, in lower case',
@@ -131,13 +135,13 @@ export const variables = {
   APP_NAME: setting('Audit Log Service', 'application named in audit events', fixedText),
   SESSION_SECRET: secret(optional('generated into DATA_DIR', 'key that signs sessions', sessionKey)),
   PSEUDONYM_SECRET: secret(
-    optional('generated into DATA_DIR', 'key that pseudonyms of erased persons are made with', sessionKey),
+    optional('generated into DATA_DIR', 'key for pseudonyms of erased persons', sessionKey),
   ),
-  SESSION_TTL: setting('12h', 'life of a session', duration(1000, 400 * dayMs)),
+  SESSION_TTL: setting('12h', 'lifetime of a session', duration(1000, 400 * dayMs)),
   OIDC_PROVIDER: {
     ...optional(
-      'unset: organizations have providers of their own, or none',
-      'provider of OpenID Connect by which users of every organization without one of its own sign in',
+      'unset: only providers of organizations',
+      'OpenID Connect provider for users of organizations without their own provider',
       oidcProvider,
     ),
     shownValue: hasNoCredentials,
@@ -148,15 +152,15 @@ export const variables = {
   RATE_LIMIT_LOGIN: setting('10/60s', 'login attempts per client', orOff(rate)),
   REDIS_URL: {
     ...optional(
-      'unset: each server counts for itself',
-      'Redis or Valkey server through which servers share rate limits, counts of failed passwords and Idempotency-Keys',
+      'unset: each server counts alone',
+      'Redis or Valkey server where servers share rate limits, counts of failed passwords and Idempotency-Keys',
       redisUrl,
     ),
     shownValue: hasNoCredentials,
   },
   RETENTION: setting(
     'off',
-    'how long events are kept where the organization says nothing; whole days, rounded up',
+    'time until events expire, unless the organization sets its own; whole days, rounded up',
     orOff(retention),
   ),
   MAX_BODY_BYTES: setting(
@@ -164,10 +168,10 @@ export const variables = {
     'largest request body after decompression',
     bytes(1, limits.bodiesInFlightBytesMax),
   ),
-  FLUSH_INTERVAL: setting('500ms', 'longest wait before events are readable', duration(1, 60_000)),
+  FLUSH_INTERVAL: setting('500ms', 'longest time until events are readable', duration(1, 60_000)),
   SEGMENT_BYTES: optional(
     '64 MiB',
-    'size at which a segment of the write-ahead log is stored; by default never over a quarter of the log',
+    'size at which a segment of the write-ahead log is sent to the engine; the default is at most a quarter of WAL_MAX_BYTES',
     bytes(4096, GiB),
   ),
   WAL_MAX_BYTES: setting(
@@ -176,36 +180,36 @@ export const variables = {
     bytes(4096, 1024 ** 2 * GiB),
   ),
   WORKERS: optional('cores - 1, at least 1', 'ingest threads', integer(1, 256)),
-  LOG_LEVEL: setting('info', 'operational log on standard error', oneOf(logLevels)),
+  LOG_LEVEL: setting('info', 'level of the operational log on standard error', oneOf(logLevels)),
   METRICS_PUBLIC: setting(
     '0',
-    '1 answers GET /metrics to every address, 0 only to loopback without a proxy',
+    '1 allows GET /metrics from every address, 0 only from loopback without a proxy',
     mapped(oneOf(['0', '1']), (flag) => flag === '1'),
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: {
-    ...optional('unset: no traces', 'address of a receiver of traces (OTLP over HTTP, JSON)', httpUrl),
+    ...optional('unset: no traces', 'URL of a receiver of traces (OTLP over HTTP, JSON)', httpUrl),
     shownValue: hasNoCredentials,
   },
   EVIDENCE_KEY: secret(
     optional(
       'generated into DATA_DIR',
-      'key that signs evidence; the same one for all servers on an engine',
+      'key that signs evidence; the same for all servers on an engine',
       noteKey,
     ),
   ),
   MAPPINGS_DIR: optional(
-    'unset: the built-in mappings alone',
-    'directory of mappings of your own, NAME.json each, for records of other programs with from=NAME',
+    'unset: only built-in mappings',
+    'directory of custom mappings, NAME.json, for records of other programs with from=NAME',
     mappingsDirectory,
   ),
   REDACT_KEYS: optional(
     'none',
-    'names of members whose values are never stored, separated by commas, beside the usual ones; !name keeps the values of a usual one',
+    'names of members whose values are never stored, separated by commas, in addition to the built-in names; !name keeps the values of a built-in name',
     secretNames(1000, 200),
   ),
   REDACT_VALUES: setting(
     'on',
-    'whether values are never stored that are secrets by their shape: JSON Web Tokens, AWS access keys, private keys, tokens of GitHub and Slack, API keys',
+    'on removes values in the form of secrets: JSON Web Tokens, AWS access keys, private keys, tokens of GitHub and Slack, API keys',
     mapped(oneOf(['on', 'off']), (word) => word === 'on'),
   ),
 } as const;

@@ -63,6 +63,7 @@ export interface JournalPage {
 /** Only a later erasure or deletion may have done that. */
 export type ErasedRow = Pick<JournalRow, 'place' | 'organization'>;
 
+/** As the engine takes it. */
 type NewRow = Omit<StoredRow, 'place' | 'erased'> & { readonly place: number };
 
 type DigestedRow = Omit<StoredRow, 'parts' | 'events' | 'erased'>;
@@ -128,6 +129,16 @@ function digestOf(row: DigestedRow): string {
   return sha256([place, id, org, server, parts_sha256, events_sha256, previous].join('\n'));
 }
 
+/** The row behind `head`, and its digest. */
+export function nextRow(head: JournalHead, entry: Entry): { readonly row: NewRow; readonly digest: string } {
+  const { id, organization = nilUuid, server = nilUuid } = entry;
+  const texts = { parts: JSON.stringify(entry.parts), events: JSON.stringify(entry.events) };
+  const hashes = { parts_sha256: sha256(texts.parts), events_sha256: sha256(texts.events) };
+  const row = { id, org: organization, server, ...hashes, previous: head.digest, ...texts };
+  const place = head.place + 1;
+  return { row: { ...row, place }, digest: digestOf({ ...row, place: String(place) }) };
+}
+
 /**
  * All changes of control data, in one order for all servers. Only an erasure changes a row. Rows of one place have one
  * deduplication token, so the engine stores the first; the other writer reads it before it tries the next place.
@@ -146,17 +157,12 @@ export class Journal {
    * is unknown.
    */
   async append(head: JournalHead, entry: Entry): Promise<JournalRow | undefined> {
-    const { id, organization = nilUuid, server = nilUuid, parts, events } = entry;
-    const texts = { parts: JSON.stringify(parts), events: JSON.stringify(events) };
-    const hashes = { parts_sha256: sha256(texts.parts), events_sha256: sha256(texts.events) };
-    const own = { id, org: organization, server, ...hashes, previous: head.digest };
-    const place = head.place + 1;
-    const digest = digestOf({ ...own, place: String(place) });
+    const { row, digest } = nextRow(head, entry);
     const isUntried = this.#storage.isOwn && this.#written === head.place;
     this.#written = undefined;
-    if (!(await this.#put({ ...own, ...texts, place }, digest, isUntried))) return undefined;
-    this.#written = place;
-    return { ...entry, place, digest };
+    if (!(await this.#put(row, digest, isUntried))) return undefined;
+    this.#written = row.place;
+    return { ...entry, place: row.place, digest };
   }
 
   /** The next rows behind `head`, without events up to the place `recorded`. Rejects with EngineError. */

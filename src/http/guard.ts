@@ -145,8 +145,8 @@ class Guard {
   }
 
   /**
-   * Of a request that repeats a change, if the change ended this session or its role; undefined otherwise. A request that makes a
-   * secret never counts: it needs a valid session.
+   * The session of a repeated change that has ended it, or its role; undefined otherwise. A change that makes a secret always needs
+   * a valid session.
    */
   async #repeated({ changes, roles, makesSecret }: EndpointOf<'session'>, context: RequestContext) {
     if (changes === undefined || makesSecret === true || context.header('idempotency-key') === undefined)
@@ -331,7 +331,7 @@ function requireMeantSession(context: RequestContext, session: Session): void {
     throw new Problem('unauthorized', 'The session belongs to another user than this request names.');
 }
 
-/** A page notices a replaced cookie by it (contract: Sessions). */
+/** Lets a page notice a replaced cookie (contract: Sessions). */
 function sessionHeaders({ user, organization }: Session): Readonly<Record<string, string>> {
   return { 'X-Session-User': user.id, 'X-Session-Organization': organization.id };
 }

@@ -1,121 +1,51 @@
-import { crc32c } from '@node-rs/crc32';
+import { StringDecoder } from 'node:string_decoder';
 import { ifThere } from '../base/errors/system-error.ts';
-import { recordBytes } from './answer-records.ts';
+import { decodeLine, encodeLine, type Kept } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
-const idempotencyBlockBytesMax = 1024 * 1024;
+const pieceBytes = 1024 * 1024;
+const lineLengthMax = limits.idempotencyPartBytesMax + 1024;
 
-/**
- * A file of remembered answers:
- *
- *     block   header(12) content
- *     header  "ANSW" (records) or "ERRS" (errors, answer-records.ts) | u32 content bytes
- *             | u32 CRC-32C of these 8 bytes and the content
- *
- * A torn end is expected: its segment is still in the log.
- */
-export interface Block {
-  readonly kind: BlockKind;
-  readonly content: Buffer;
-}
+export type AnswerKind = 'answers' | 'errors';
 
-export type BlockKind = 'answers' | 'errors';
-const marks = { answers: 'ANSW', errors: 'ERRS' } as const;
-const headerBytes = 12;
-
-function crcOf(block: Buffer, end: number): number {
-  return crc32c(block.subarray(headerBytes, end), crc32c(block.subarray(0, 8)));
-}
-
-/** Packs whole parts into blocks; a large part gets a block alone. */
-export function encodeBlocks(kind: BlockKind, parts: readonly Uint8Array[]): Buffer[] {
-  const blocks: Buffer[] = [];
-  let group: Uint8Array[] = [];
-  let bytes = 0;
-  const end = (): void => {
-    if (bytes > 0) blocks.push(blockOf(kind, group, bytes));
-    [group, bytes] = [[], 0];
-  };
-  for (const part of parts) {
-    if (part.length > limits.idempotencyPartBytesMax) throw new Error(`a part of ${part.length} bytes`);
-    if (bytes + part.length > idempotencyBlockBytesMax) end();
-    group.push(part);
-    bytes += part.length;
-  }
-  end();
-  return blocks;
-}
-
-function blockOf(kind: BlockKind, parts: readonly Uint8Array[], bytes: number): Buffer {
-  const block = Buffer.concat([Buffer.alloc(headerBytes), ...parts], headerBytes + bytes);
-  block.write(marks[kind], 0, 'latin1');
-  block.writeUInt32LE(bytes, 4);
-  block.writeUInt32LE(crcOf(block, block.length), 8);
-  return block;
-}
-
-/** `undefined` if the bytes end too early, `damaged` if no block can begin here. */
-function blockAt(bytes: Buffer, offset: number): Block | 'damaged' | undefined {
-  if (bytes.length - offset < headerBytes) return undefined;
-  const mark = bytes.toString('latin1', offset, offset + 4);
-  const kind = mark === marks.answers ? 'answers' : mark === marks.errors ? 'errors' : undefined;
-  const length = bytes.readUInt32LE(offset + 4);
-  if (kind === undefined || length > limits.idempotencyPartBytesMax) return 'damaged';
-  if (kind === 'answers' && length % recordBytes > 0) return 'damaged';
-  const end = headerBytes + length;
-  if (bytes.length - offset < end) return undefined;
-  const block = bytes.subarray(offset, offset + end);
-  if (crcOf(block, end) !== block.readUInt32LE(8)) return 'damaged';
-  return { kind, content: block.subarray(headerBytes) };
-}
-
-/** Bytes that are no block: before the last intact block, or after it. */
+/** Skipped lines: before the last intact line, or after it. A torn end is expected: its segment is still in the log. */
 export type Rest = 'damage' | 'end';
 
-/**
- * The blocks in `pieces`, as many at once as a piece has. With `kind`, also those of that kind behind damage.
- * Calls `rest` if bytes were skipped.
- */
-export async function* blocksOf(
-  pieces: AsyncIterable<Uint8Array>,
-  rest: (skipped: Rest) => void,
-  kind?: BlockKind,
-): AsyncGenerator<Block[]> {
-  let pending: Buffer = Buffer.alloc(0);
-  let skipped: Rest | undefined;
-  const take = (bytes: Buffer, isAll: boolean): Block[] => {
-    const blocks: Block[] = [];
-    let offset = 0;
-    while (offset < bytes.length) {
-      const block = blockAt(bytes, offset);
-      if (block === undefined && !isAll) break;
-      if (block === undefined || block === 'damaged') {
-        skipped ??= 'end';
-        offset = nextMark(bytes, offset + 1, kind);
-      } else {
-        if (skipped === 'end') skipped = 'damage';
-        blocks.push(block);
-        offset += headerBytes + block.content.length;
-      }
-    }
-    pending = bytes.subarray(offset);
-    return blocks;
-  };
+async function* linesIn(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
+  const decoder = new StringDecoder('utf8');
+  let begun = '';
   for await (const piece of pieces) {
-    const blocks = take(Buffer.concat([pending, piece]), false);
-    if (blocks.length > 0) yield blocks;
-    if (skipped !== undefined && kind === undefined) break;
+    const lines = (begun + decoder.write(piece)).split('\n');
+    begun = lines.pop() as string;
+    if (begun.length > lineLengthMax) {
+      lines.push(begun);
+      begun = '';
+    }
+    yield lines;
   }
-  const last = take(pending, true);
-  if (last.length > 0) yield last;
-  if (skipped !== undefined) rest(skipped);
+  if (begun !== '') yield [begun];
 }
 
-function nextMark(bytes: Buffer, from: number, kind: BlockKind | undefined): number {
-  if (kind === undefined) return bytes.length;
-  const found = bytes.indexOf(marks[kind], from, 'latin1');
-  return found >= 0 ? found : Math.max(from, bytes.length - marks[kind].length + 1);
+/** The intact lines in `pieces`, as many at once as a piece ends. Calls `rest` if some were skipped. */
+export async function* keptIn(
+  pieces: AsyncIterable<Uint8Array>,
+  rest: (skipped: Rest) => void,
+): AsyncGenerator<Kept[]> {
+  let skipped: Rest | undefined;
+  for await (const lines of linesIn(pieces)) {
+    const intact: Kept[] = [];
+    for (const line of lines) {
+      const kept = decodeLine(line);
+      if (kept === undefined) skipped ??= 'end';
+      else {
+        if (skipped === 'end') skipped = 'damage';
+        intact.push(kept);
+      }
+    }
+    yield intact;
+  }
+  if (skipped !== undefined) rest(skipped);
 }
 
 /** Files of an hour are numbered; each is written by one process, from its beginning to its first failure. */
@@ -127,7 +57,7 @@ interface AnswerFile {
 
 type Folder = Pick<LogFiles, 'list' | 'openReader'>;
 
-async function filesIn(folder: Folder, kind: BlockKind): Promise<AnswerFile[]> {
+async function filesIn(folder: Folder, kind: AnswerKind): Promise<AnswerFile[]> {
   const found = (await folder.list()).flatMap((name) => {
     const [, hour, part, ending] = /^(\d+)\.(\d+)\.(\w+)$/.exec(name) ?? [];
     return ending === kind ? [{ name, hour: Number(hour), part: Number(part) }] : [];
@@ -139,7 +69,7 @@ async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Arra
   const reader = await ifThere(folder.openReader(name));
   if (reader === undefined) return;
   try {
-    const piece = Buffer.alloc(idempotencyBlockBytesMax);
+    const piece = Buffer.alloc(pieceBytes);
     for (let at = 0, length = piece.length; length === piece.length; at += length) {
       length = await reader.read(piece, at);
       yield piece.subarray(0, length);
@@ -149,13 +79,14 @@ async function* piecesOf(folder: Folder, name: string): AsyncGenerator<Uint8Arra
   }
 }
 
-export async function* answerBlocks(
+/** What files of a kind hold, oldest first. */
+export async function* keptInFiles(
   folder: Folder,
-  kind: BlockKind,
+  kind: AnswerKind,
   rest: (name: string, skipped: Rest) => void,
-): AsyncGenerator<Block[]> {
+): AsyncGenerator<Kept[]> {
   for (const { name } of await filesIn(folder, kind))
-    yield* blocksOf(piecesOf(folder, name), (skipped) => rest(name, skipped), kind);
+    yield* keptIn(piecesOf(folder, name), (skipped) => rest(name, skipped));
 }
 
 interface SizedFile extends AnswerFile {
@@ -168,18 +99,18 @@ interface SizedFile extends AnswerFile {
  */
 export class AnswerFiles {
   readonly #files: LogFiles;
-  readonly #kind: BlockKind;
+  readonly #kind: AnswerKind;
   readonly #bytesMax: number;
   readonly #list: SizedFile[] = [];
   #open: SizedFile | undefined;
 
-  private constructor(files: LogFiles, kind: BlockKind, bytesMax: number) {
+  private constructor(files: LogFiles, kind: AnswerKind, bytesMax: number) {
     this.#files = files;
     this.#kind = kind;
     this.#bytesMax = bytesMax;
   }
 
-  static async open(files: LogFiles, kind: BlockKind, bytesMax: number): Promise<AnswerFiles> {
+  static async open(files: LogFiles, kind: AnswerKind, bytesMax: number): Promise<AnswerFiles> {
     const opened = new AnswerFiles(files, kind, bytesMax);
     for (const file of await filesIn(files, kind)) {
       const reader = await files.openReader(file.name);
@@ -192,8 +123,9 @@ export class AnswerFiles {
     return opened;
   }
 
-  async append(hour: number, blocks: readonly Buffer[]): Promise<void> {
-    if (blocks.length === 0) return;
+  async append(hour: number, kept: readonly Kept[]): Promise<void> {
+    if (kept.length === 0) return;
+    const lines = Buffer.from(kept.map(encodeLine).join(''));
     const target = this.#open;
     const isFit =
       target !== undefined && target.hour >= hour && target.bytes < limits.idempotencyFileBytesMax;
@@ -202,9 +134,9 @@ export class AnswerFiles {
     const written = file === undefined ? this.#next(hour) : (target as SizedFile);
     const output = file ?? (await this.#create(written));
     // Counted first: a failed write may leave some bytes.
-    written.bytes += blocks.reduce((sum, { length }) => sum + length, 0);
+    written.bytes += lines.length;
     try {
-      await output.append(blocks);
+      await output.append([lines]);
     } finally {
       await output.close();
     }

@@ -1,3 +1,4 @@
+import { checkedLine, textOfLine } from '../base/bytes/checked-line.ts';
 import { limits } from './limits.ts';
 
 export interface BatchAnswer {
@@ -6,7 +7,7 @@ export interface BatchAnswer {
   readonly errors: readonly { readonly index: number; readonly error: string }[];
 }
 
-/** The remembered answer to one request: notes of its frame first, then a record in a file of its hour. */
+/** The remembered answer to one request: notes of its frame first, then lines in files of its hour. */
 export interface Entry {
   readonly id: string;
   readonly body: string;
@@ -15,102 +16,55 @@ export interface Entry {
 }
 
 /**
- * A record in memory and in files:
- *
- *     id 16 | body digest 16 | Unix milliseconds 6 | accepted 3 | rejected 3
- *
- * Errors are rare and kept apart: id 16 | Unix milliseconds 6 | bytes 4 | JSON.
+ * What is kept of an entry, in memory and in files. Its errors are rare and kept apart. The text begins with the Unix
+ * milliseconds of the answer, followed by `body accepted rejected` or by the errors as JSON.
  */
-export const recordBytes = 44;
-/** Bytes kept of a SHA-256, enough against collisions. */
-export const digestBytes = 16;
-const atOffset = digestBytes * 2;
-const acceptedOffset = atOffset + 6;
-const rejectedOffset = acceptedOffset + 3;
-const errorsHeaderBytes = digestBytes + 6 + 4;
+export type Kept = readonly [id: string, text: string];
 
-export interface KeptErrors {
-  readonly id: string;
-  readonly at: number;
-  readonly json: Uint8Array;
-}
+/** Of a SHA-256, enough against collisions. */
+export const digestBytes = 16;
+const digestLength = Math.ceil((digestBytes * 4) / 3);
 
 export function entryOf(notes: Uint8Array): Entry {
   return JSON.parse(Buffer.from(notes).toString('utf8')) as Entry;
 }
 
-export function digestOf(text: string): Buffer {
-  const bytes = Buffer.from(text, 'base64url');
-  if (bytes.length !== digestBytes) throw new Error(`a digest of ${bytes.length} bytes`);
-  return bytes;
+/** Without its errors if they are too many to keep. */
+export function keptOf({ id, body, at, answer }: Entry): Kept[] {
+  const { accepted, rejected, errors } = answer;
+  const kept: Kept = [id, `${at} ${body} ${accepted} ${rejected}`];
+  if (errors.length === 0) return [kept];
+  const text = `${at} ${JSON.stringify(errors)}`;
+  return text.length > limits.idempotencyPartBytesMax ? [kept] : [[id, text], kept];
 }
 
-export function encodeRecord({ id, body, at, answer }: Entry): Buffer {
-  const record = Buffer.allocUnsafe(recordBytes);
-  record.set(digestOf(id), 0);
-  record.set(digestOf(body), digestBytes);
-  record.writeUIntLE(at, atOffset, 6);
-  record.writeUIntLE(answer.accepted, acceptedOffset, 3);
-  record.writeUIntLE(answer.rejected, rejectedOffset, 3);
-  return record;
+export function hasErrors(text: string): boolean {
+  return text.endsWith(']');
 }
 
-export function timeOf(records: Buffer, offset = 0): number {
-  return records.readUIntLE(offset + atOffset, 6);
+export function timeOf(text: string): number {
+  return Number.parseInt(text, 10);
 }
 
-export function decodeRecord(record: Buffer, errorsOf: (id: string) => BatchAnswer['errors']): Entry {
-  const id = record.toString('base64url', 0, digestBytes);
-  const rejected = record.readUIntLE(rejectedOffset, 3);
+export function entryIn(id: string, text: string, errors: string | undefined): Entry {
+  const [at, body = '', accepted, rejected] = text.split(' ');
+  const isListed = rejected !== '0' && errors !== undefined;
   return {
     id,
-    body: record.toString('base64url', digestBytes, atOffset),
-    at: timeOf(record),
+    body,
+    at: Number(at),
     answer: {
-      accepted: record.readUIntLE(acceptedOffset, 3),
-      rejected,
-      errors: rejected === 0 ? [] : errorsOf(id),
+      accepted: Number(accepted),
+      rejected: Number(rejected),
+      errors: isListed ? (JSON.parse(errors.slice(errors.indexOf(' '))) as BatchAnswer['errors']) : [],
     },
   };
 }
 
-/** Empty if there are no errors, or too many to keep. */
-export function errorsOf({ id, at, answer }: Entry): KeptErrors[] {
-  if (answer.errors.length === 0) return [];
-  const json = Buffer.from(JSON.stringify(answer.errors));
-  return json.length + errorsHeaderBytes > limits.idempotencyPartBytesMax ? [] : [{ id, at, json }];
-}
+export const encodeLine = ([id, text]: Kept): string => checkedLine(`${id} ${text}`);
 
-export function encodeErrors({ id, at, json }: KeptErrors): Buffer {
-  const header = Buffer.allocUnsafe(errorsHeaderBytes);
-  header.set(digestOf(id), 0);
-  header.writeUIntLE(at, digestBytes, 6);
-  header.writeUInt32LE(json.length, digestBytes + 6);
-  return Buffer.concat([header, json]);
+/** Undefined if the line is damaged. */
+export function decodeLine(line: string): Kept | undefined {
+  const kept = textOfLine(line);
+  return kept === undefined ? undefined : [kept.slice(0, digestLength), kept.slice(digestLength + 1)];
 }
-
-export function* decodeErrors(block: Buffer): Generator<KeptErrors> {
-  for (let offset = 0; offset < block.length; ) {
-    const jsonAt = offset + errorsHeaderBytes;
-    const end = jsonAt + block.readUInt32LE(offset + digestBytes + 6);
-    const id = block.toString('base64url', offset, offset + digestBytes);
-    yield {
-      id,
-      at: block.readUIntLE(offset + digestBytes, 6),
-      json: Buffer.from(block.subarray(jsonAt, end)),
-    };
-    offset = end;
-  }
-}
-
-/** The records, or errors, in a block from before `beforeMs` (Unix). */
-export const partsBefore = {
-  answers(records: Buffer, beforeMs: number): Buffer[] {
-    const found: Buffer[] = [];
-    for (let at = 0; at < records.length; at += recordBytes)
-      if (timeOf(records, at) < beforeMs) found.push(records.subarray(at, at + recordBytes));
-    return found;
-  },
-  errors: (block: Buffer, beforeMs: number): Buffer[] =>
-    [...decodeErrors(block)].filter(({ at }) => at < beforeMs).map(encodeErrors),
-};

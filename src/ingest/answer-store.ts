@@ -1,14 +1,7 @@
 import { namesIn } from '../base/files/durable-file.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
-import {
-  AnswerFiles,
-  answerBlocks,
-  type Block,
-  type BlockKind,
-  encodeBlocks,
-  type Rest,
-} from './answer-files.ts';
-import { type Entry, encodeErrors, encodeRecord, errorsOf } from './answer-records.ts';
+import { AnswerFiles, type AnswerKind, keptInFiles, type Rest } from './answer-files.ts';
+import { hasErrors, type Kept } from './answer-records.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 
@@ -32,7 +25,7 @@ export async function newestAnswerMs(directory: string): Promise<number | undefi
 export class AnswerStore {
   readonly #folder: LogFiles;
   readonly #nowMs: () => number;
-  readonly #files: Readonly<Record<BlockKind, AnswerFiles>>;
+  readonly #files: Readonly<Record<AnswerKind, AnswerFiles>>;
   /** Two segments may be stored at once, but a file has one end. */
   readonly #writing = new Mutex();
   #cleanedHour = 0;
@@ -40,7 +33,7 @@ export class AnswerStore {
   private constructor(
     folder: LogFiles,
     nowMs: () => number,
-    files: Readonly<Record<BlockKind, AnswerFiles>>,
+    files: Readonly<Record<AnswerKind, AnswerFiles>>,
   ) {
     this.#folder = folder;
     this.#nowMs = nowMs;
@@ -61,29 +54,22 @@ export class AnswerStore {
     return store;
   }
 
-  /** Every block, oldest first. Calls `rest` for files with skipped bytes. */
-  async *blocks(rest: (name: string, what: Rest) => void): AsyncGenerator<Block[]> {
-    yield* answerBlocks(this.#folder, 'errors', rest);
-    yield* answerBlocks(this.#folder, 'answers', rest);
+  /** Everything, oldest first. Calls `rest` for files with skipped lines. */
+  async *kept(rest: (name: string, what: Rest) => void): AsyncGenerator<Kept[]> {
+    yield* keptInFiles(this.#folder, 'errors', rest);
+    yield* keptInFiles(this.#folder, 'answers', rest);
   }
 
-  keep(entries: readonly Entry[]): Promise<void> {
-    const errors = entries.flatMap(errorsOf).map(encodeErrors);
-    return this.#writing.run(() => this.#append(entries.map(encodeRecord), errors));
-  }
-
-  keepBlocks(blocks: readonly Block[]): Promise<void> {
-    const of = (kind: BlockKind) =>
-      blocks.filter((block) => block.kind === kind).map(({ content }) => content);
-    return this.#writing.run(() => this.#append(of('answers'), of('errors')));
-  }
-
-  async #append(answers: readonly Uint8Array[], errors: readonly Uint8Array[]): Promise<void> {
-    const hour = this.#hour();
-    // Errors first, so that no answer is without its errors.
-    await this.#files.errors.append(hour, encodeBlocks('errors', errors));
-    await this.#files.answers.append(hour, encodeBlocks('answers', answers));
-    if (hour !== this.#cleanedHour) await this.#clean(hour);
+  keep(kept: readonly Kept[]): Promise<void> {
+    return this.#writing.run(async () => {
+      const hour = this.#hour();
+      // Errors first, so that no answer is without its errors.
+      const errors = kept.filter(([, text]) => hasErrors(text));
+      const answers = kept.filter(([, text]) => !hasErrors(text));
+      await this.#files.errors.append(hour, errors);
+      await this.#files.answers.append(hour, answers);
+      if (hour !== this.#cleanedHour) await this.#clean(hour);
+    });
   }
 
   async #clean(hour: number): Promise<void> {

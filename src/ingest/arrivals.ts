@@ -12,8 +12,8 @@ interface Arrived {
 const anyOrganization = '';
 
 /**
- * The last segment of this log that may have events of an organization: a reader of all of it need not ask
- * the engine again until another comes.
+ * The last segment of this log that may have events of an organization. After reading it, a reader needs no query until another
+ * one arrives.
  */
 export class Arrivals {
   readonly #known = new FifoMap<Arrived>();

@@ -3,22 +3,19 @@ import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { KeyedMutex } from '../base/waiting/keyed-mutex.ts';
 import type { Logger } from '../base/observability/log.ts';
 import { counter } from '../base/observability/metrics.ts';
-import type { Block, Rest } from './answer-files.ts';
+import type { Rest } from './answer-files.ts';
 import {
   type BatchAnswer,
-  decodeErrors,
-  decodeRecord,
   digestBytes,
-  digestOf,
   type Entry,
-  encodeRecord,
-  errorsOf,
-  type KeptErrors,
+  entryIn,
   entryOf,
+  hasErrors,
+  type Kept,
+  keptOf,
   timeOf,
 } from './answer-records.ts';
 import { AnswerStore, type StoreBounds } from './answer-store.ts';
-import { AnswerTable, type TableBounds } from './answer-table.ts';
 import type { LogFiles } from './files.ts';
 import { limits } from './limits.ts';
 import type { Wal } from './wal.ts';
@@ -35,23 +32,62 @@ export function sentOf(hash: string, form: string, adapter = '', org = ''): stri
   return digest(hash, form, adapter, org);
 }
 
-export interface AnswerBounds extends TableBounds, StoreBounds {}
+export interface AnswerBounds extends StoreBounds {
+  readonly idempotencyKeysMax: number;
+}
 
-const errorsOverheadBytes = 256;
+const errorsBytes = (text: string): number => text.length + 256;
+
+/** Texts (answer-records.ts) by id, the newest as far as the sum of their sizes is not above a bound. */
+class BoundedTexts {
+  readonly #texts = new FifoMap<string>();
+  readonly #sizeMax: number;
+  readonly #sizeOf: (text: string) => number;
+  #size = 0;
+
+  constructor(sizeMax: number, sizeOf: (text: string) => number) {
+    this.#sizeMax = sizeMax;
+    this.#sizeOf = sizeOf;
+  }
+
+  get count(): number {
+    return this.#texts.size;
+  }
+
+  get(id: string): string | undefined {
+    return this.#texts.get(id);
+  }
+
+  /** Returns how many texts not older than `fromMs` (Unix) it removed. */
+  add(id: string, text: string, fromMs: number): number {
+    if (timeOf(text) >= fromMs) {
+      const replaced = this.#texts.get(id);
+      this.#size += this.#sizeOf(text) - (replaced === undefined ? 0 : this.#sizeOf(replaced));
+      this.#texts.set(id, text);
+    }
+    let forgotten = 0;
+    for (let oldest = this.#texts.oldest(); oldest !== undefined; oldest = this.#texts.oldest()) {
+      const isOver = timeOf(oldest) < fromMs;
+      if (!isOver && this.#size <= this.#sizeMax) break;
+      this.#texts.removeOldest();
+      this.#size -= this.#sizeOf(oldest);
+      if (!isOver) forgotten += 1;
+    }
+    return forgotten;
+  }
+}
 
 /**
  * Remembers answers by Idempotency-Key for 24 hours, over restarts. Beyond its bounds it forgets the oldest
- * chunk of keys, or the oldest errors, and logs that. A request whose errors alone are forgotten is still not
+ * keys, or the oldest errors, and logs that. A request whose errors alone are forgotten is still not
  * stored again.
  */
 export class Idempotency {
   readonly #store: AnswerStore;
   readonly #nowMs: () => number;
   readonly #log: Logger;
-  readonly #errorsBytesMax: number;
-  readonly #answers: AnswerTable;
-  readonly #errors = new FifoMap<KeptErrors>();
-  #errorsBytes = 0;
+  readonly #answers: BoundedTexts;
+  readonly #errors: BoundedTexts;
   readonly #requests = new KeyedMutex();
   readonly #forgotten = counter(
     'auditlog_idempotency_forgotten_total',
@@ -64,8 +100,8 @@ export class Idempotency {
     this.#store = store;
     this.#nowMs = nowMs;
     this.#log = log;
-    this.#errorsBytesMax = bounds.idempotencyErrorsBytesMax;
-    this.#answers = new AnswerTable(bounds);
+    this.#answers = new BoundedTexts(bounds.idempotencyKeysMax, () => 1);
+    this.#errors = new BoundedTexts(bounds.idempotencyErrorsBytesMax, errorsBytes);
   }
 
   static async open(
@@ -76,13 +112,12 @@ export class Idempotency {
   ): Promise<Idempotency> {
     const store = await AnswerStore.open(files, nowMs, bounds);
     const opened = new Idempotency(store, nowMs, log, bounds);
-    for await (const blocks of store.blocks((...what) => opened.#reportSkipped(...what)))
-      opened.#load(blocks);
+    for await (const kept of store.kept((...what) => opened.#reportSkipped(...what))) opened.#add(kept);
     return opened;
   }
 
   get size(): number {
-    return this.#answers.size;
+    return this.#answers.count;
   }
 
   id(apiKey: string, idempotencyKey: string): string {
@@ -101,8 +136,9 @@ export class Idempotency {
   }
 
   entry(id: string): Entry | undefined {
-    const record = this.#answers.find(digestOf(id));
-    return record === undefined ? undefined : this.#entryIn(record);
+    const text = this.#answers.get(id);
+    if (text === undefined || timeOf(text) < this.#fromMs()) return undefined;
+    return entryIn(id, text, this.#errors.get(id));
   }
 
   idOfContent(apiKey: string, sent: string): string {
@@ -116,7 +152,10 @@ export class Idempotency {
 
   /** Call once the frame is durable. */
   remember(notes: string): void {
-    this.#add(JSON.parse(notes) as Entry);
+    const entry = JSON.parse(notes) as Entry;
+    const kept = keptOf(entry);
+    if (entry.answer.errors.length > 0 && !kept.some(([, text]) => hasErrors(text))) this.#reportForgotten(1);
+    this.#add(kept);
   }
 
   async rememberLogged(wal: Pick<Wal, 'sealed' | 'read'>): Promise<void> {
@@ -131,52 +170,15 @@ export class Idempotency {
 
   /** Writes notes of stored segments durably, before their files are deleted. */
   keep(notes: readonly Uint8Array[]): Promise<void> {
-    return this.#store.keep(notes.map(entryOf));
+    return this.#store.keep(notes.flatMap((one) => keptOf(entryOf(one))));
   }
 
-  #load(blocks: readonly Block[]): void {
-    for (const { kind, content } of blocks) {
-      if (kind === 'answers') this.#addRecords(content);
-      else for (const errors of decodeErrors(content)) this.#addErrors(errors);
-    }
-  }
-
-  #add(entry: Entry): void {
-    const kept = errorsOf(entry);
-    for (const errors of kept) this.#addErrors(errors);
-    if (kept.length === 0 && entry.answer.errors.length > 0) this.#reportForgotten(1);
-    this.#addRecords(encodeRecord(entry));
-  }
-
-  #addRecords(records: Uint8Array): void {
+  #add(kept: readonly Kept[]): void {
     const fromMs = this.#fromMs();
-    this.#answers.removeBefore(fromMs);
-    this.#reportForgotten(this.#answers.add(records, fromMs));
-  }
-
-  #addErrors(errors: KeptErrors): void {
-    const fromMs = this.#fromMs();
-    if (errors.at < fromMs) return;
-    this.#errorsBytes += bytesOf(errors) - bytesOf(this.#errors.get(errors.id));
-    this.#errors.set(errors.id, errors);
-    for (let oldest = this.#errors.oldest(); oldest !== undefined; oldest = this.#errors.oldest()) {
-      const isOver = oldest.at < fromMs;
-      if (!isOver && this.#errorsBytes <= this.#errorsBytesMax) break;
-      this.#errors.removeOldest();
-      this.#errorsBytes -= bytesOf(oldest);
-      if (!isOver) this.#reportForgotten(1);
+    for (const [id, text] of kept) {
+      const texts = hasErrors(text) ? this.#errors : this.#answers;
+      this.#reportForgotten(texts.add(id, text, fromMs));
     }
-  }
-
-  #entryIn(record: Buffer): Entry | undefined {
-    if (timeOf(record) < this.#fromMs()) return undefined;
-    return decodeRecord(record, (id) => this.#errorsOf(id));
-  }
-
-  #errorsOf(id: string): BatchAnswer['errors'] {
-    const kept = this.#errors.get(id);
-    if (kept === undefined) return [];
-    return JSON.parse(Buffer.from(kept.json).toString('utf8')) as BatchAnswer['errors'];
   }
 
   #reportForgotten(count: number): void {
@@ -194,14 +196,10 @@ export class Idempotency {
   #reportSkipped(file: string, what: Rest): void {
     // A torn end was never relied on: its segment is still in the log.
     if (what === 'end') this.#log.warn({ file }, 'Skipped the torn end of a file of remembered answers');
-    else this.#log.error({ file }, 'A file of remembered answers is damaged; the intact blocks were read');
+    else this.#log.error({ file }, 'A file of remembered answers is damaged; the intact lines were read');
   }
 
   #fromMs(): number {
     return this.#nowMs() - limits.idempotencyWindowMs + 1;
   }
-}
-
-function bytesOf(errors: KeptErrors | undefined): number {
-  return errors === undefined ? 0 : errors.json.length + errorsOverheadBytes;
 }

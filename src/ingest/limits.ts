@@ -27,13 +27,11 @@ export const limits = {
   segmentPieceBytes: 1024 * 1024,
   batchEventsMax: 1_000_000,
   idempotencyWindowMs: 24 * 3_600_000,
-  idempotencyChunkKeys: 2 ** 18,
-  /** Beside the newest one: a million keys. */
-  idempotencyChunksMax: 4,
+  idempotencyKeysMax: 1_000_000,
   /** Applies to errors in memory, and again to those in files. */
   idempotencyErrorsBytesMax: 128 * 1024 * 1024,
-  /** All files of answers: the size of the keys in memory if each has a block of its own. */
-  idempotencyFilesBytesMax: 640 * 1024 * 1024,
+  /** All files of answers: lines of a million keys have 90 MB. */
+  idempotencyFilesBytesMax: 128 * 1024 * 1024,
   idempotencyFileBytesMax: 8 * 1024 * 1024,
   /** Errors of one answer: 10,000 take 1 MB, the longest ones 10 MB. */
   idempotencyPartBytesMax: 16 * 1024 * 1024,

@@ -4,8 +4,8 @@ import { namesIn } from '../base/files/durable-file.ts';
 import { nextSegmentNumber } from '../base/events/sequence.ts';
 import { ifThere } from '../base/errors/system-error.ts';
 import { besideLog, openLogFiles } from './files.ts';
-import { answerBlocks, blocksOf, encodeBlocks } from './answer-files.ts';
-import { partsBefore } from './answer-records.ts';
+import { keptIn, keptInFiles } from './answer-files.ts';
+import { encodeLine, timeOf } from './answer-records.ts';
 import { AnswerStore } from './answer-store.ts';
 import { encodeHead } from './log-head.ts';
 import { encodeOrder } from './order-numbers.ts';
@@ -40,7 +40,7 @@ export async function eventsInLog(dataDir: string): Promise<Map<number, number>>
 }
 
 /**
- * Remembered answers from before `beforeMs` (Unix), as blocks (answer-files.ts). Errors come last, so each
+ * Remembered answers from before `beforeMs` (Unix), as lines of files. Errors come last, so each
  * answer in the copy has its errors.
  */
 export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGenerator<Uint8Array> {
@@ -49,12 +49,12 @@ export async function* readAnswers(dataDir: string, beforeMs: number): AsyncGene
   const files = await openLogFiles(directory);
   const rest = (): void => undefined;
   for (const kind of ['answers', 'errors'] as const)
-    for await (const blocks of answerBlocks(files, kind, rest))
-      yield Buffer.concat(
-        encodeBlocks(
-          kind,
-          blocks.flatMap(({ content }) => partsBefore[kind](content, beforeMs)),
-        ),
+    for await (const kept of keptInFiles(files, kind, rest))
+      yield Buffer.from(
+        kept
+          .filter(([, text]) => timeOf(text) < beforeMs)
+          .map(encodeLine)
+          .join(''),
       );
 }
 
@@ -85,7 +85,7 @@ export async function makeLog(
   const unknown = (): never => {
     throw new Error('The remembered answers in the backup are damaged');
   };
-  for await (const blocks of blocksOf(answers, unknown)) await store.keepBlocks(blocks);
+  for await (const kept of keptIn(answers, unknown)) await store.keep(kept);
 }
 
 export async function removeLog(dataDir: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { crc32c } from '@node-rs/crc32';
+import { decodeValue, encodeValue } from '../base/bytes/checked-line.ts';
 import { isDiskFull } from '../base/errors/system-error.ts';
 import { nextSegmentNumber, segmentAtTime } from '../base/events/sequence.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
@@ -24,45 +24,19 @@ export interface Order {
   readonly taken: ReadonlyMap<number, readonly number[]>;
 }
 
-const magic = Buffer.from('AUDTORDR', 'latin1');
-const headBytes = 24;
-const entryBytes = 16;
-
-/**
- * Little-endian; up to 30 entries fit into one disk sector:
- *
- *     "AUDTORDR" | u64 through | u32 entries | u32 CRC-32C of all else | entries of u64 segment | u64 number
- */
-export function encodeOrder({ through, taken }: Order): Buffer {
-  const entries = [...taken].flatMap(([segment, numbers]) =>
-    numbers.map((number) => [segment, number] as const),
-  );
-  const bytes = Buffer.alloc(headBytes + entries.length * entryBytes);
-  magic.copy(bytes);
-  bytes.writeBigUInt64LE(BigInt(through), 8);
-  bytes.writeUInt32LE(entries.length, 16);
-  for (const [index, [segment, number]] of entries.entries()) {
-    bytes.writeBigUInt64LE(BigInt(segment), headBytes + index * entryBytes);
-    bytes.writeBigUInt64LE(BigInt(number), headBytes + index * entryBytes + 8);
-  }
-  bytes.writeUInt32LE(crc32c(bytes), 20);
-  return bytes;
+interface StoredOrder {
+  readonly through: number;
+  readonly taken: readonly (readonly [segment: number, numbers: readonly number[]])[];
 }
 
-/** Undefined if the bytes are damaged. Ignores what an earlier, longer content left behind the entries. */
+export function encodeOrder({ through, taken }: Order): Buffer {
+  return encodeValue({ through, taken: [...taken] } satisfies StoredOrder);
+}
+
+/** Undefined if the file is damaged. */
 function decodeOrder(file: Buffer): Order | undefined {
-  if (file.length < headBytes || !file.subarray(0, 8).equals(magic)) return undefined;
-  const end = headBytes + file.readUInt32LE(16) * entryBytes;
-  if (file.length < end) return undefined;
-  const bytes = Buffer.from(file.subarray(0, end));
-  bytes.writeUInt32LE(0, 20);
-  if (crc32c(bytes) !== file.readUInt32LE(20)) return undefined;
-  const taken = new Map<number, readonly number[]>();
-  for (let at = headBytes; at < end; at += entryBytes) {
-    const segment = Number(bytes.readBigUInt64LE(at));
-    taken.set(segment, [...(taken.get(segment) ?? []), Number(bytes.readBigUInt64LE(at + 8))]);
-  }
-  return { through: Number(bytes.readBigUInt64LE(8)), taken };
+  const stored = decodeValue(file) as StoredOrder | undefined;
+  return stored && { through: stored.through, taken: new Map(stored.taken) };
 }
 
 /** No server on the data directory took a higher number; 0 without a file. */

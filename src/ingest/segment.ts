@@ -1,5 +1,5 @@
 import { crc32c } from '@node-rs/crc32';
-import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { segmentNumberMax } from '../base/events/sequence.ts';
 import { projectFile } from '../base/files/project-file.ts';
 
@@ -16,7 +16,7 @@ const frameBytesMax = 256 * 1024 * 1024;
  *
  * Kind 0: `payload` is a Native block without its `seq` values, `notes` JSON of remembered answers. Kind 1: a
  * manifest (manifest.ts), without rows. `durable bytes`, the synced length of the file when the frame was
- * written, tells a torn tail from damage to acknowledged events. `following` counts later frames of the same
+ * written, distinguishes a torn tail from damage to acknowledged events. `following` counts later frames of the same
  * request, which is in the log whole or not at all. The last CRC is seeded by the segment's number, so a
  * frame belongs to one segment only.
  */
@@ -151,7 +151,7 @@ export function encodeRequests(
 }
 
 export function encodeManifestFrame(manifest: Manifest, position: FramePosition): EncodedFrame {
-  const payload = encodeManifest(manifest);
+  const payload = Buffer.from(JSON.stringify(manifest));
   const input = { rows: 0, payload, payloadCrc: crc32c(payload), notes: '' };
   return encodeFrame(input, position, 0, manifestKind);
 }
@@ -256,7 +256,7 @@ export function scanSegment(file: Buffer, segment: number): Scan {
     const from = frame?.at ?? file.length;
     if (from > at) gaps.push({ from: at, to: from });
     if (frame?.kind === manifestKind) {
-      manifest = decodeManifest(file.subarray(frame.payloadAt, frame.end)) ?? manifest;
+      manifest = JSON.parse(file.toString('utf8', frame.payloadAt, frame.end)) as Manifest;
     }
     if (frame !== undefined) frames.push(frame);
     at = frame?.end ?? file.length;
@@ -264,7 +264,7 @@ export function scanSegment(file: Buffer, segment: number): Scan {
   return { header, bytes: file.length, frames, gaps, manifest };
 }
 
-/** Of a sealed segment exact; of an open one a lower bound. */
+/** Exact for a sealed segment, a lower bound for an open one. */
 export interface SegmentFacts {
   readonly bytes: number;
   readonly rows: number;

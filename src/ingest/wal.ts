@@ -113,7 +113,7 @@ export class Wal {
     return this.#commits.append({ frames, bytes, rows });
   }
 
-  /** If it has rows. It takes appends until its successor is on disk, as a sync waits for other writes. */
+  /** Seals the open segment if it has rows. It takes appends until its successor is on disk, as a sync waits for other writes. */
   seal(): Promise<void> {
     this.#sealing ??= this.#rotation
       .prepare()
@@ -152,7 +152,7 @@ export class Wal {
   /** Deletes the file of a stored segment, or keeps it as evidence if damaged. */
   async release(segment: SealedSegment): Promise<void> {
     if (segment.isDamaged) return this.quarantine(segment, 'damaged');
-    // If the file stays, the next start sends it again, with doubt.
+    // If the file stays, the next start asks the engine whether the segment is stored.
     this.#sealed.remove(segment);
     this.#files.discard(segmentName(segment.number), this.#sealed.version, segment.bytes);
     await this.#writeDueManifest();
@@ -182,7 +182,7 @@ export class Wal {
     return isOpen || this.#sealed.list.some(({ number }) => number <= through);
   }
 
-  /** Whether a segment's file exists, or could again after a power cut. */
+  /** True if the segment's file exists, or may reappear after a power cut. */
   hasFile(number: number): boolean {
     return this.#sealed.list.some((one) => one.number === number) || this.#files.mayHave(segmentName(number));
   }
@@ -213,7 +213,7 @@ export class Wal {
     return this.#commits.waitingBytes + this.#large.waitingBytes;
   }
 
-  /** Without one on a full disk, so that stored events can still be read. */
+  /** On a full disk the log starts without an open segment, so that reads work. */
   async #beginFirst(): Promise<void> {
     try {
       await this.#rotation.rotate();
@@ -251,9 +251,9 @@ export class Wal {
     return segment.number;
   }
 
-  /** Waiting appends are written with it. */
+  /** Writes a due manifest, with the waiting appends. */
   async #writeDueManifest(): Promise<void> {
-    // While the log closes, the next process finds this out, with doubt.
+    // While the log closes, it stays due: the next start asks the engine about these segments.
     if (!this.#isClosed) await this.#commits.flush();
   }
 

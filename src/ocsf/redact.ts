@@ -92,7 +92,7 @@ class Walk {
     if (this.#edits.length === 0) return undefined;
     const parts: string[] = [];
     let from = this.#start;
-    // Of two edits of one value the later one replaces all of it.
+    // If a value has two edits, the later one replaces all of it.
     const edits = this.#edits.toReversed().toSorted((a, b) => a.start - b.start || b.end - a.end);
     for (const { start, end, token } of edits) {
       if (start < from) continue;

@@ -207,8 +207,8 @@ function putAddress(sink: ByteSink, r: SourceReading): void {
 }
 
 /**
- * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Other values than strings are JSON text. Of a repeated name
- * the last value counts.
+ * `,"enrichments":[…],"extra_map":{…}`, or nothing without members. Other values than strings are JSON text. The last
+ * value of a repeated name counts.
  */
 function putExtra(sink: ByteSink, r: SourceReading): void {
   const { start } = r.source;
@@ -231,7 +231,7 @@ function putExtra(sink: ByteSink, r: SourceReading): void {
 
 const membersComparedMax = 16;
 
-/** For the first member of each name the last of that name; undefined if all differ. */
+/** By the first member of each name, the last member of that name; undefined if all names differ. */
 function lastValues(r: SourceReading): number[] | undefined {
   const { extraMembers, extraLength } = r;
   if (extraLength / 4 <= membersComparedMax && !hasEqualNames(r)) return undefined;

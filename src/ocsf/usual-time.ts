@@ -6,7 +6,7 @@ const usualBytes = { min: '2026-01-01T00:00:00Z'.length, max: '2026-01-01T00:00:
 /** The last day: events of one hour rarely have more than one. */
 const day = { year: 0, month: 0, end: 0, startMicros: -1 };
 
-/** Of `2026-01-31T23:59:59Z` with up to six fraction digits; -1 for any other text, which the general parser reads. */
+/** Microseconds of `2026-01-31T23:59:59Z` with up to six fraction digits; -1 for any other text, which the general parser reads. */
 export function usualMicros(view: DataView, start: number, end: number): number {
   const length = end - start;
   if (length < usualBytes.min || length > usualBytes.max || view.getUint8(end - 1) !== 0x5a) return -1;

@@ -146,7 +146,7 @@ export function createOcsf110ExportReader({ storage, pool }: Ocsf110Reads): Expo
     const rows = await storage.flow(query, where.parameters, { settings, signal });
     try {
       const { start, continueWith } = await peekFlow(rows, totalBytes);
-      const total = start.length === 0 ? 0 : readTotal(start, 0);
+      const total = start.length === 0 ? 0 : readTotal(start);
       return { total, stream: new Ocsf110Flow(continueWith(start), pool, organization, frameOf(request)) };
     } catch (error) {
       rows.destroy();

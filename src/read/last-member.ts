@@ -19,7 +19,7 @@ export function lastMember(object: string, name: string): string {
   return `arrayElement(tupleElement(${members}, 2), indexOf(tupleElement(${members}, 1), '${name}'))`;
 }
 
-export const sourceMember = (name: string): string => lastMember("concat(source, '')", name);
+export const sourceMessage = lastMember("concat(source, '')", 'message');
 
 /** The content if the value is a string, else empty. */
 export function textIn(value: string): string {

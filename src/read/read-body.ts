@@ -52,9 +52,9 @@ export async function readEnveloped(
   parameters: Parameters,
   options: QueryOptions,
   envelopeOf: (rows: Uint8Array) => BodyEnvelope | Promise<BodyEnvelope>,
-  bytesMax: number = limits.pageBufferedBytesMax,
 ): Promise<{ readonly bytes: Uint8Array; readonly release: () => void } | undefined> {
-  const result = await readWhole(storage, query, parameters, { ...options, ...room, bytesMax });
+  const bounded = { ...options, ...room, bytesMax: limits.pageBufferedBytesMax };
+  const result = await readWhole(storage, query, parameters, bounded);
   if (result === undefined) return undefined;
   try {
     const envelope = await envelopeOf(result.buffer.subarray(result.start, result.end));

@@ -1,4 +1,4 @@
-import { lastMember, sourceMember, textIn } from './last-member.ts';
+import { lastMember, sourceMessage, textIn } from './last-member.ts';
 import { formatMicros } from '../base/time/timestamp.ts';
 import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
@@ -107,7 +107,7 @@ LIMIT {limit:UInt64} OFFSET {offset:UInt64}`;
 
 const countQuery = `${splitFlows} SELECT count() AS total FROM (${receiptsQuery})`;
 
-const extra = lastMember(sourceMember('message'), 'extra');
+const extra = lastMember(sourceMessage, 'extra');
 
 const textOfExtra = (name: string): string => textIn(lastMember(extra, name));
 

@@ -3,7 +3,7 @@ import type { Answer, Schemas } from '../contract/document.ts';
 import { limits } from '../storage/limits.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type AuditFilter, type Where, whereClause } from './filter.ts';
-import { lastMember, sourceMember, textIn } from './last-member.ts';
+import { lastMember, sourceMessage, textIn } from './last-member.ts';
 import { anyNumber } from './moments.ts';
 import { type Seen, seenColumns, seenTimes } from './seen.ts';
 import { sideBySide } from './side-by-side.ts';
@@ -114,7 +114,7 @@ async function readActors(storage: Storage, where: Where, limit: number, signal:
     actors: values.map(({ hash }) => BigInt(hash)),
   };
   const names = await storage.rows<{ actor_email: string; name: string }>(
-    `SELECT actor_email, argMax(${textIn(lastMember(lastMember(sourceMember('message'), 'actor'), 'name'))}, seq) AS name FROM events
+    `SELECT actor_email, argMax(${textIn(lastMember(lastMember(sourceMessage, 'actor'), 'name'))}, seq) AS name FROM events
      WHERE ${where.sql} AND (time, sipHash64(actor_email)) IN (
        SELECT fromUnixTimestamp64Micro(one.1, 'UTC'), one.2
        FROM (SELECT arrayJoin(arrayZip({newest:Array(Int64)}, {actors:Array(UInt64)})) AS one)

@@ -70,7 +70,7 @@ async function consumed(
     return { isOver: false, result: await limiter.consume(name) };
   } catch (result) {
     if (!(result instanceof RateLimiterRes)) throw result;
-    // Without points it uses this machine's clock, which may have been set back.
+    // A result without points comes from the memory of this process, by a clock that may have been set back.
     if (result.consumedPoints > 0 || result.msBeforeNext <= windowMs) return { isOver: true, result };
     limiter.deleteInMemoryBlockedAll();
     return consumed(limiter, name, windowMs);

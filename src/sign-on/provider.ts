@@ -6,6 +6,7 @@ import {
   type ClientAuth,
   ClientError,
   type Configuration,
+  type CustomFetch,
   ClientSecretPost,
   ClientSecretBasic,
   clockTolerance,
@@ -18,13 +19,11 @@ import {
 } from 'openid-client';
 import { isLoopback } from '../base/network/issuer.ts';
 import { memoizeFor } from '../base/waiting/single-flight.ts';
-import { unlessAborted } from '../base/waiting/within.ts';
 import type { Identity } from '../control/sign-on.ts';
-import { boundedFetch } from './bounded-fetch.ts';
 import { limits } from './limits.ts';
 import { toFailure, ProviderFailed, unavailable } from './provider-failed.ts';
 
-/** Of metadata; an unknown key is fetched sooner. */
+/** How long metadata is kept; an unknown key is fetched sooner. */
 const providerKeptMs = 3_600_000;
 /** The longest subject (OpenID Connect Core, 2), and the longest e-mail address. */
 const subjectCharactersMax = 255;
@@ -158,7 +157,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderClient): Pro
   }
 }
 
-/** In a header, which every provider must support unless it says otherwise. */
+/** Sends the client secret in a header, which every provider must support unless its metadata excludes it. */
 function authentication(secret: string | undefined): ClientAuth {
   if (secret === undefined) return None();
   const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)];
@@ -184,3 +183,34 @@ function readIdentity(claims: IDToken, more: Readonly<Record<string, unknown>>):
     claims: all,
   };
 }
+
+/** The result of `work`, or a rejection with the signal's reason. The work continues: only for reads. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** Fails beyond `limits.providerAnswerBytesMax`. */
+const boundedFetch: CustomFetch = async (url, { body, ...options }) => {
+  const response = await fetch(url, { ...options, body: body ?? null });
+  if (response.body === null) return response;
+  let bytes = 0;
+  const counted = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.length;
+        if (bytes > limits.providerAnswerBytesMax)
+          controller.error(
+            new Error(`The answer of the provider exceeds ${limits.providerAnswerBytesMax} bytes`),
+          );
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  const { status, statusText, headers } = response;
+  return new Response(counted, { status, statusText, headers });
+};

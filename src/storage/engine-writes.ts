@@ -12,7 +12,7 @@ const engineWritesLookMs = 1_000;
 
 /**
  * The embedded engine counts failed writes, but does not report them (README.md, Failed writes). So a
- * statement succeeds only without one, and an engine with one is killed.
+ * statement with a failed write fails, and an engine with one is killed.
  */
 
 interface EngineState {
@@ -21,10 +21,10 @@ interface EngineState {
   readonly path: string;
 }
 
-/** Of the engine as a child of this process; undefined while it restarts. */
+/** Process id of the engine, a child of this process; undefined while it restarts. */
 export type EnginePid = () => number | undefined;
 
-/** Without a row while none has failed. Half the cost of the whole state. */
+/** Returns no row while no write has failed. Half the cost of reading the whole state. */
 const failedQuery = `SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'`;
 
 /** Scalars, one thread and the quick reader take less than half the time of a join. */
@@ -41,8 +41,8 @@ async function askState(storage: Pick<Storage, 'readRows'>): Promise<EngineState
 }
 
 /**
- * Rejects with EngineError unless a single engine without a failed write ran all of `work`. Asks the engine who
- * it is unless `pid` tells.
+ * Rejects with EngineError unless a single engine without a failed write ran all of `work`. Without
+ * `pid`, asks the engine for its process id.
  */
 export async function checkedWrite<T>(
   storage: Pick<Storage, 'readRows'>,

@@ -17,8 +17,8 @@ interface Target {
 
 export const migrationsDirectory = new URL('../../schema/migrations/', import.meta.url);
 
-export async function newestMigration(directory: URL = migrationsDirectory): Promise<number> {
-  return (await fileNames(directory)).reduce((newest, name) => Math.max(newest, migrationNumber(name)), 0);
+export async function newestMigration(): Promise<number> {
+  return Math.max(0, ...(await fileNames(migrationsDirectory)).map(migrationNumber));
 }
 
 export const levelText = (number: number): string => String(number).padStart(4, '0');

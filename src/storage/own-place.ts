@@ -5,7 +5,8 @@ import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { isDiskFull } from '../base/errors/system-error.ts';
 
 /**
- * By host and inode. Then the directory is no copy, and its lock proves that the last server has ended, in whatever container.
+ * True if host and inode are those of the last run. Then the directory is no copy, and its lock proves that the last server has
+ * ended, in whatever container.
  */
 export async function isAtHome(dataDir: string): Promise<boolean> {
   const path = join(dataDir, 'last-run');

@@ -10,7 +10,7 @@ import type { Parameters, Settings, Storage } from './storage.ts';
 const removalOrganizationsMax = 200;
 const removalCountMsMax = 120_000;
 
-/** Before a time (Unix microseconds). */
+/** Events before a time (Unix microseconds). */
 export interface Expired {
   readonly organization: string;
   readonly beforeMicros: number;
@@ -81,7 +81,8 @@ export class EventRemoval {
   }
 
   /**
-   * Also their number with those of policies: from the table's counts, so nearly free. Bounds are rounded down to ten minutes.
+   * The number of expired events by organization, those of policies included. It comes from the table's counts, so it is cheap; bounds
+   * are rounded down to ten minutes.
    */
   async find(allExpired: readonly Expired[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
@@ -110,7 +111,7 @@ export class EventRemoval {
     return { ...plan, counts };
   }
 
-  /** Plans without an end. Rejects if a replica does not answer. */
+  /** Plans that are not done. Rejects if a replica does not answer. */
   async unfinished(): Promise<RemovalPlan[]> {
     interface RemovalRow extends Omit<PlannedCount, 'rows'> {
       readonly id: string;
@@ -215,8 +216,8 @@ export class EventRemoval {
   }
 
   /**
-   * Of one organization or of any; the engine resumes them after a restart. On a cluster every node is asked; rejects if one does
-   * not answer.
+   * Number of unfinished mutations, of one organization or of all; the engine resumes them after a restart. Rejects if a node of
+   * the cluster does not answer.
    */
   async underWay(organization = ''): Promise<number> {
     const { cluster } = this.#storage;

@@ -4,7 +4,7 @@ import { hashBytes } from './hash.ts';
 
 export interface Difference {
   readonly kind: 'altered' | 'missing' | 'added' | 'moved';
-  /** Of an added event, the position that it would have. */
+  /** For an added event, the position that it would have. */
   readonly position: number;
   readonly seq: bigint;
   readonly time: number;
@@ -23,7 +23,7 @@ export interface EventFindings {
 /** Remembered hashes of altered events, to detect moved ones. */
 const rememberedMax = 10_000;
 
-/** Both in order. */
+/** Compares stored events with the entries of a tree; both come in the order of ingest. */
 export class EventAudit {
   readonly #mayHaveGone: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;

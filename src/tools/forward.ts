@@ -40,14 +40,14 @@ const collect: ReadOption<readonly string[]> = (value, _name, before = []) => [
 const batchMax = forwardBatchEventsMax;
 
 const notes = `
-The key is taken from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} is filled from the
+The key comes from AUDITLOG_API_KEY or --key-file. In --header, \${VARIABLE} is filled from the
 environment, so that a secret need not be an argument:
 --header 'Authorization: Splunk \${SPLUNK_TOKEN}'.
 
 With s3, credentials are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
 
-Delivery is at least once. After a crash one batch may be delivered twice: not into a file, which is
-cut back to what the checkpoint knows, and not with elastic-bulk, where an event keeps its _id.`;
+Each event is delivered at least once. After a crash one batch may be delivered twice, except to a
+file, which is truncated to its checkpoint, and with elastic-bulk, where an event keeps its _id.`;
 
 const optionTable: readonly OptionRow[] = [
   ['--key-file <file>', 'file with the API key (default: the variable AUDITLOG_API_KEY)'],

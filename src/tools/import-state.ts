@@ -207,28 +207,22 @@ async function choosePaths(
     });
   if ((await known(own)) !== undefined) return { paths: own };
   const first = await known(named(''));
-  if (first === undefined || isOfTarget(first, target)) return { paths: named('') };
+  if (first === undefined || first.target === target) return { paths: named('') };
   const note = `Starting anew for ${target}; an earlier run went to ${first.target}.`;
   return { paths: own, note };
 }
 
-/** Old checkpoints name no target. */
-function isOfTarget(known: Partial<ImportCheckpoint>, target: string): boolean {
-  return (known.target ?? target) === target;
-}
-
 /** Whether the earlier run had another mapping and recorded nothing. */
 function isOfOther(left: ImportCheckpoint, { target, mapping }: ImportSubject, checkpoint = ''): boolean {
-  if (!isOfTarget(left, target))
+  if (left.target !== target)
     throw new Error(
       `${checkpoint} belongs to another target, ${left.target}: name another --checkpoint, ` +
         'or start anew with --restart',
     );
-  const before = (left as Partial<ImportCheckpoint>).mapping ?? mapping;
-  if (before === mapping) return false;
+  if (left.mapping === mapping) return false;
   if (left.isWhole && left.accepted === 0) return true;
   throw new Error(
-    `another mapping may have recorded events of this file (${before}; ${left.accepted} are known): ` +
+    `another mapping may have recorded events of this file (${left.mapping}; ${left.accepted} are known): ` +
       'continue with that mapping, or start anew with --restart, which records them a second time',
   );
 }

@@ -14,6 +14,21 @@ import { version } from './version.ts';
 
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2, unconfirmed: 3 } as const;
 
+/** For `--help` and docs/errors.md. */
+export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  done: 'done',
+  failed: 'failed; the last line of standard error gives the reason',
+  wrongUsage: 'wrong usage or setting, a directory without data, or an unreadable file',
+  unconfirmed: 'only `verify`: nothing contradicts what was signed, but you must confirm a decision',
+};
+
+function exitCodesText(): string {
+  const lines = Object.entries(exitCodeMeanings).map(
+    ([name, meaning]) => `  ${exitCodes[name as keyof typeof exitCodes]}  ${meaning.replaceAll('`', '')}`,
+  );
+  return ['\nExit codes:', ...lines].join('\n');
+}
+
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 export interface Engine {
@@ -38,7 +53,8 @@ export function createProgram(name: string, description: string, { io }: Pick<To
       io.out(`${version()}\n`);
       throw new CommanderError(exitCodes.done, 'auditlog.version', 'the version was printed');
     })
-    .configureHelp({ optionDescription: described });
+    .configureHelp({ optionDescription: described })
+    .addHelpText('after', exitCodesText());
 }
 
 function described(this: Help, option: Option): string {

@@ -494,6 +494,7 @@ describe('exit codes', () => {
   test('0: help, which names only commands that exist, and marks what must be given', async () => {
     const answer = await run(['--help']);
     assert.equal(answer.code, 0);
+    assert.match(answer.out, /\nExit codes:\n {2}0 {2}done\n/);
     const environment = await run(['help', 'environment']);
     assert.equal(environment.code, 0);
     for (const name of Object.keys(variables)) assert.ok(environment.out.includes(`  ${name} `), name);

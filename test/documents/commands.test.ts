@@ -72,23 +72,21 @@ describe('commands in documents', () => {
     assert.ok(seen > 30, `${seen}`);
   });
 
-  test('the table of commands has all of them', async () => {
-    const cells = documentText('docs/operate.md')
-      .split('\n')
-      .map((line) => line.split(/(?<!\\)\|/)[1] ?? '')
-      .flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, command = '']) => command));
-    for (const command of (await knownWords()).keys()) {
-      const [, name = '', child = ''] = command.split(' ');
-      const isListed = cells.some((cell) => cell.split(' ', 1)[0] === name && cell.includes(child));
-      assert.ok(isListed || command === 'auditlog', `docs/operate.md has no row of ${command}`);
-    }
-  });
-
   test('scripts that documents name are there', () => {
     const { scripts } = JSON.parse(documentText('package.json')) as { scripts: object };
     for (const path of [...pages('with recipes'), 'CONTRIBUTING.md', 'bench/README.md']) {
       const named = documentText(path).matchAll(/npm (?:run (?:-s )?([a-z][\w:]*)|(start|test)\b)/g);
       for (const [all, script, own] of named) assert.ok((script ?? own ?? '') in scripts, `${path}: ${all}`);
     }
+  });
+
+  test('the options of the bench that documents name are in its help', () => {
+    const args = ['--import', 'tsx', 'bench/run.ts', '--help'];
+    const { status, stdout } = spawnSync(process.execPath, args, { cwd: projectRoot, encoding: 'utf8' });
+    assert.equal(status, 0);
+    for (const path of [...pages('with recipes'), 'CONTRIBUTING.md', 'bench/README.md', 'bench/notes.md'])
+      for (const [line] of documentText(path).matchAll(/npm run bench -- [^`#\n]+/g))
+        for (const [option] of line.matchAll(/--[a-z-]+/g))
+          assert.ok(stdout.includes(`  ${option} `), `${path}: ${line}`);
   });
 });

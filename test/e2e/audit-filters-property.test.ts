@@ -10,7 +10,7 @@ import { hiddenNames } from '../fuzz/model.ts';
 import { elementsOf } from '../simulator/checks/json-elements.ts';
 import { Draw } from '../simulator/draw.ts';
 import { idIn, type Kind, makeEvent } from '../simulator/events.ts';
-import { drawFilters, type Facts, factsOf } from '../simulator/filters.ts';
+import { drawFilters, type Facts, factsOf } from './filter-model.ts';
 import { ModelOrganization } from '../simulator/model.ts';
 import { silentLog } from '../support/engine.ts';
 import { acceptedOf } from '../support/http.ts';

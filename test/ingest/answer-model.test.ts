@@ -13,8 +13,7 @@ const hourMs = 3_600_000;
 const windowMs = 24 * hourMs;
 const bounds = {
   ...limits,
-  idempotencyChunkKeys: 8,
-  idempotencyChunksMax: 3,
+  idempotencyKeysMax: 20,
   idempotencyErrorsBytesMax: 2_000,
 };
 const keys = [...Array(30).keys()];
@@ -24,11 +23,11 @@ const isOver = ({ at }: Entry, now: number): boolean => now - at >= windowMs;
 
 /** What is to be remembered, in maps. What is over is not, wherever it comes from. */
 class Model {
-  #chunks: Map<string, Entry>[] = [];
+  #answers = new Map<string, Entry>();
   #errors = new Map<string, Entry>();
 
   get size(): number {
-    return this.#chunks.reduce((sum, { size }) => sum + size, 0);
+    return this.#answers.size;
   }
 
   add(entry: Entry, now: number): void {
@@ -37,12 +36,14 @@ class Model {
   }
 
   addRecord(entry: Entry, now: number): void {
-    const isGone = (chunk: Map<string, Entry>): boolean =>
-      [...chunk.values()].every((one) => isOver(one, now));
-    while (this.#chunks[0] !== undefined && isGone(this.#chunks[0])) this.#chunks.shift();
-    if ((this.#chunks.at(-1)?.size ?? 8) === 8) this.#chunks.push(new Map());
-    if (this.#chunks.length > 3) this.#chunks.shift();
-    if (!isOver(entry, now)) this.#chunks.at(-1)?.set(entry.id, entry);
+    if (!isOver(entry, now)) {
+      this.#answers.delete(entry.id);
+      this.#answers.set(entry.id, entry);
+    }
+    for (const [id, one] of this.#answers) {
+      if (!isOver(one, now) && this.#answers.size <= 20) break;
+      this.#answers.delete(id);
+    }
   }
 
   addErrors(entry: Entry, now: number): void {
@@ -51,7 +52,7 @@ class Model {
     this.#errors.set(entry.id, entry);
     const bytes = (): number =>
       [...this.#errors.values()].reduce(
-        (sum, { answer }) => sum + JSON.stringify(answer.errors).length + 256,
+        (sum, { at, answer }) => sum + `${at} ${JSON.stringify(answer.errors)}`.length + 256,
         0,
       );
     for (const [id, one] of this.#errors) {
@@ -61,7 +62,7 @@ class Model {
   }
 
   recall(id: string, body: string, now: number): BatchAnswer | 'other' | undefined {
-    const found = this.#chunks.findLast((chunk) => chunk.has(id))?.get(id);
+    const found = this.#answers.get(id);
     if (found === undefined || isOver(found, now)) return undefined;
     if (found.body !== body) return 'other';
     const errors = found.answer.rejected === 0 ? [] : (this.#errors.get(id)?.answer.errors ?? []);

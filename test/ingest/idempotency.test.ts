@@ -77,9 +77,8 @@ describe('remembered answers', () => {
       '0.answers',
       '0.errors',
     ]);
-    const small = { ...limits, idempotencyChunkKeys: 8 };
     for (const [torn, content] of contents) {
-      const block = content.length / 3;
+      const line = content.length / 3;
       for (let length = 0; length <= content.length; length++) {
         const { files } = disk();
         for (const [name, bytes] of contents) {
@@ -89,12 +88,17 @@ describe('remembered answers', () => {
         }
         const lines: string[] = [];
         const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
-        const again = await Idempotency.open(files, Date.now, told, small);
-        assert.equal(lines.length, length % block === 0 ? 0 : 1, lines.join());
+        const again = await Idempotency.open(files, Date.now, told);
+        // A line that lacks its line feed alone is whole.
+        assert.equal(
+          lines.length,
+          [0, line - 1].includes(length % line) ? 0 : 1,
+          `${torn} ${length} ${line}`,
+        );
         await again.keep([noteOf(again, 'd')]);
-        const last = await Idempotency.open(files, Date.now, silentLog, small);
+        const last = await Idempotency.open(files, Date.now, silentLog);
         for (const [n, key] of ['a', 'b', 'c'].entries()) {
-          const isWhole = length >= block * (n + 1);
+          const isWhole = length >= line * (n + 1) - 1;
           const without = torn.endsWith('errors') ? { ...answer, errors: [] } : undefined;
           assert.deepEqual(recalled(last, key), isWhole ? answer : without, `${torn} of ${length} bytes`);
         }
@@ -157,14 +161,14 @@ describe('remembered answers', () => {
 
   it('behind damage in a file are there all the same, and the damage is told', async () => {
     for (const kind of ['answers', 'errors'])
-      for (const at of [0, 5, 9, 20]) {
+      for (const at of [0, 5, 9, 40]) {
         const { files } = disk();
         const memory = await Idempotency.open(files, Date.now, silentLog);
         for (const key of ['a', 'b', 'c']) await memory.keep([noteOf(memory, key)]);
         const [name = ''] = (await files.list()).filter((one) => one.endsWith(kind));
         const bytes = await files.read(name);
-        // The second block: its mark, the length of its content, its sum, its content.
-        const byte = bytes.indexOf(bytes.subarray(0, 4), 4) + at;
+        // The second line: its sum, a space, its id, its text.
+        const byte = bytes.indexOf('\n') + 1 + at;
         bytes.writeUInt8(bytes.readUInt8(byte) ^ 0x81, byte);
         await files.remove(name);
         const file = await files.create(name);
@@ -203,8 +207,7 @@ describe('remembered answers', () => {
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
     const bounds = {
       ...limits,
-      idempotencyChunkKeys: 4,
-      idempotencyChunksMax: 2,
+      idempotencyKeysMax: 5,
       idempotencyErrorsBytesMax: 9_000,
     };
     const memory = await Idempotency.open(disk().files, Date.now, told, bounds);
@@ -214,13 +217,14 @@ describe('remembered answers', () => {
     assert.equal((await forgotten()) - before, 4);
     assert.equal(memory.size, 5);
     for (let n = 0; n < 3; n++) memory.remember(noteOf(memory, `long ${n}`, withErrors(4_000)).toString());
-    assert.equal((await forgotten()) - before, 5);
+    // A key for each, and the errors of one.
+    assert.equal((await forgotten()) - before, 8);
     assert.deepEqual(recalled(memory, 'long 0'), { ...answer, errors: [] });
     assert.deepEqual(recalled(memory, 'long 1'), withErrors(4_000));
     const huge = noteOf(memory, 'huge', withErrors(limits.idempotencyPartBytesMax));
     memory.remember(huge.toString());
     await memory.keep([huge]);
-    // Its errors, and the four keys of the chunk that gives way to one for it.
+    // Its errors, and one key.
     assert.equal((await forgotten()) - before, 10);
     assert.deepEqual(recalled(memory, 'huge'), { ...answer, errors: [] });
     assert.deepEqual(lines.length, 1);

@@ -7,8 +7,8 @@ import { segmentAtTime } from '../../src/base/events/sequence.ts';
 import { DamageRegister } from '../../src/base/observability/damage.ts';
 import { createLogger } from '../../src/base/observability/log.ts';
 import { openLogFiles } from '../../src/ingest/files.ts';
-import { blocksOf } from '../../src/ingest/answer-files.ts';
-import { decodeErrors, recordBytes, timeOf } from '../../src/ingest/answer-records.ts';
+import { keptIn } from '../../src/ingest/answer-files.ts';
+import { hasErrors, keptOf, timeOf } from '../../src/ingest/answer-records.ts';
 import { AnswerStore } from '../../src/ingest/answer-store.ts';
 import { sentOf } from '../../src/ingest/idempotency.ts';
 import { eventsInLog, makeLog, readAnswers, removeLog } from '../../src/ingest/log-copy.ts';
@@ -61,15 +61,12 @@ async function answersIn(
   beforeMs: number,
 ): Promise<{ answers: number[]; errors: number[] }> {
   const found = { answers: [] as number[], errors: [] as number[] };
-  for await (const blocks of blocksOf(readAnswers(directory, beforeMs), assert.fail))
-    for (const { kind, content } of blocks) {
-      if (kind === 'errors') found.errors.push(...[...decodeErrors(content)].map(({ at }) => at));
-      else for (let at = 0; at < content.length; at += recordBytes) found.answers.push(timeOf(content, at));
-    }
+  for await (const kept of keptIn(readAnswers(directory, beforeMs), assert.fail))
+    for (const [, text] of kept) found[hasErrors(text) ? 'errors' : 'answers'].push(timeOf(text));
   return found;
 }
 
-test('answers are those to requests before a moment, without a block that was cut short', async () => {
+test('answers are those to requests before a moment, without a line that was cut short', async () => {
   const directory = join(root, 'answers');
   const folder = join(directory, 'idempotency');
   const store = await AnswerStore.open(await openLogFiles(folder), Date.now);
@@ -80,8 +77,8 @@ test('answers are those to requests before a moment, without a block that was cu
     at,
     answer: { accepted: 1, rejected: errors.length, errors },
   });
-  await store.keep([entry(1), entry(5, []), entry(9)]);
-  for (const name of await readdir(folder)) await appendFile(join(folder, name), 'ANSW, and no more');
+  await store.keep([entry(1), entry(5, []), entry(9)].flatMap(keptOf));
+  for (const name of await readdir(folder)) await appendFile(join(folder, name), '0badc0de and no more');
   assert.deepEqual(await answersIn(directory, 9), { answers: [1, 5], errors: [1] });
   assert.deepEqual(await answersIn(root, 9), { answers: [], errors: [] });
 

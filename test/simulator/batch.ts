@@ -1,6 +1,6 @@
 import type { ModelEvent } from './model.ts';
 
-type Fields = Pick<Batch, 'number' | 'events' | 'headers' | 'path' | 'body' | 'idempotencyKey'>;
+type Fields = Pick<Batch, 'number' | 'events' | 'headers' | 'body' | 'idempotencyKey'>;
 
 /** How the events of one request fared. While nobody knows, each of its persons waits (`pending`). */
 export class Batch {
@@ -10,7 +10,6 @@ export class Batch {
   /** Without those that the service has refused. */
   events: readonly ModelEvent[];
   readonly headers: Readonly<Record<string, string>>;
-  readonly path: string;
   readonly body: Buffer;
   readonly idempotencyKey: string | undefined;
   answer: string | undefined;
@@ -25,7 +24,6 @@ export class Batch {
     this.sent = fields.events;
     this.events = fields.events;
     this.headers = fields.headers;
-    this.path = fields.path;
     this.body = fields.body;
     this.idempotencyKey = fields.idempotencyKey;
     this.#wait(1);

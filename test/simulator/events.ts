@@ -6,14 +6,7 @@ import { mutated } from '../fuzz/mutate.ts';
 import { leaf, memberOf, type Node, parseTree, printTree } from '../fuzz/tree.ts';
 import type { Draw } from './draw.ts';
 import { limits } from './limits.ts';
-import {
-  dayMicros,
-  type ModelEvent,
-  type ModelOrganization,
-  names,
-  type Person,
-  type Transfer,
-} from './model.ts';
+import { dayMicros, type ModelEvent, type ModelOrganization, names, type Person } from './model.ts';
 
 /** Source events, each with its id in it. */
 
@@ -27,16 +20,7 @@ export function idIn(text: string): string | undefined {
   return /sim=([a-z0-9]+\.\d+\.\d+)=/.exec(text)?.[1];
 }
 
-export type Kind =
-  | 'plain'
-  | 'person'
-  | 'secret'
-  | 'rich'
-  | 'big'
-  | 'large'
-  | 'statement'
-  | 'transfer'
-  | 'damaged';
+export type Kind = 'plain' | 'person' | 'secret' | 'rich' | 'big' | 'large' | 'statement' | 'damaged';
 
 interface Place {
   readonly organization: ModelOrganization;
@@ -264,69 +248,16 @@ function plainText(
   });
 }
 
-const transferCodes = {
-  upload: [2000, 2001, 2005],
-  download: [2002, 2003, 2006],
-  stream: [2020, 2021, 2022],
-} as const;
-
-/** The end of a transfer that has begun, or a new one of a user; few are begun, so that most ends come. */
-function drawTransfer(
-  draw: Draw,
-  { organization }: Place,
-  flow: string,
-  id: string,
-): { flow: string; transfer: Transfer } {
-  const { begun, users } = organization;
-  const before = draw.chance(0.6) ? begun.splice(draw.int(0, begun.length), 1)[0] : undefined;
-  if (before !== undefined)
-    return {
-      flow: before.flow,
-      transfer: { ...before.transfer, isStart: false, hasFailed: draw.chance(0.3) },
-    };
-  const kind = draw.pick(['upload', 'download', 'stream'] as const);
-  const email = draw.pickAny(users)?.email ?? `user-1@${organization.slug}.example`;
-  const [size, destination] = [draw.int(0, 1e12), draw.pick(['Vault', 'Drive/Finance'])];
-  const isStart = draw.chance(0.8);
-  const made = {
-    flow,
-    transfer: { email, kind, isStart, hasFailed: false, file: `${id}.bin`, size, destination },
-  };
-  if (isStart) begun.push(made);
-  return made;
-}
-
-function transferText(draw: Draw, id: string, micros: number, flow: string, transfer: Transfer): string {
-  const { email, kind, isStart, hasFailed, file, size, destination } = transfer;
-  const [start, completion, failure] = transferCodes[kind];
-  const hasCode = hasFailed && draw.chance(0.5);
-  return JSON.stringify({
-    message: {
-      timestamp: micros,
-      action: isStart ? start : hasCode ? failure : completion,
-      actor: draw.pick([email, { email: email.toUpperCase() }]),
-      result: { code: hasFailed && !hasCode ? 500 : 200 },
-      sender: { file },
-      flow_id: flow,
-      extra: { sim: `sim=${id}=`, fileSize: size, destination },
-    },
-  });
-}
-
 export function makeEvent(draw: Draw, kind: Kind, place: Place): ModelEvent {
   const { organization, batch, index, ageDays } = place;
   const id = `${organization.slug}.${batch}.${index}`;
   const micros = microsOf(draw, place);
   const flow = uuid(draw);
-  const common = { id, isOpaque: false, micros, ageDays, persons: [] };
+  const common = { id, micros, ageDays, persons: [] };
   const damaged = kind === 'damaged' ? damagedParts(draw, place, id, micros) : undefined;
   if (damaged !== undefined) return { ...common, ...damaged, flow: '' };
   if (kind === 'rich' || kind === 'damaged')
     return { ...common, text: richText(draw, place, id, micros), flow: '' };
-  if (kind === 'transfer') {
-    const drawn = drawTransfer(draw, place, flow, id);
-    return { ...common, ...drawn, text: transferText(draw, id, micros, drawn.flow, drawn.transfer) };
-  }
   const free = organization.persons.filter(({ state }) => state === 'here');
   const persons =
     kind === 'person'

@@ -45,6 +45,5 @@ export const limits = {
   diskBytes: 4 * 1024 ** 3,
   fullDiskMsMax: 5_000,
   residentBytesMax: 3 * 1024 ** 3,
-  shrinkMsMax: 15 * 60_000,
   shownCharactersMax: 600,
 } as const;

@@ -21,8 +21,6 @@ export interface ModelEvent {
   readonly id: string;
   /** As it was sent. */
   readonly text: string;
-  /** The rendering is not predicted, only held to be the same everywhere: records of other programs. */
-  readonly isOpaque: boolean;
   /** The bytes of one that was damaged: the service may refuse it. */
   readonly damaged?: Buffer;
   readonly micros: number;
@@ -30,18 +28,6 @@ export interface ModelEvent {
   readonly ageDays: number;
   readonly persons: readonly Person[];
   readonly flow: string;
-  /** The part of a transfer of a user that the event tells of. */
-  readonly transfer?: Transfer;
-}
-
-export interface Transfer {
-  readonly email: string;
-  readonly kind: 'upload' | 'download' | 'stream';
-  readonly isStart: boolean;
-  readonly hasFailed: boolean;
-  readonly file: string;
-  readonly size: number;
-  readonly destination: string;
 }
 
 export interface Person {
@@ -107,9 +93,6 @@ export class ModelOrganization {
   retention = 'default';
   hadRetention = false;
   held = false;
-  receipts: 'own' | 'off' = 'own';
-  /** Transfers whose end has not been sent yet. */
-  readonly begun: { readonly flow: string; readonly transfer: Transfer }[] = [];
   /** A change of the policy whose end is not known. */
   isPolicyUnknown = false;
   /** Until then a change of it may not be known everywhere. */

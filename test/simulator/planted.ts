@@ -12,14 +12,13 @@ import { operations } from './operations/all.ts';
 import { planOf, stepsOf } from './plan.ts';
 import { type PlantedFault, plantedFaults } from './planted/faults.ts';
 import { planted } from './planted/plant.ts';
-import { shrink } from './shrink.ts';
 
 /**
- * npm run simulate:planted -- [NAME…] [--minutes 10] [--seed N] [--shrink]
+ * npm run simulate:planted -- [NAME…] [--minutes 10] [--seed N]
  *
  * Plants one fault at a time into a copy of the sources (`planted/faults.ts`), builds it, and plays run after run until a
- * check that is about the fault fails; with `--shrink` then the fewest steps. Prints a table of how long that took; exit
- * code 1 where a fault was not found, or has no place in the sources any more.
+ * check that is about the fault fails. Prints a table of how long that took; exit code 1 where a fault was not found, or
+ * has no place in the sources any more.
  */
 
 const { values, positionals } = parseArgs({
@@ -27,7 +26,6 @@ const { values, positionals } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string' },
-    shrink: { type: 'boolean', default: false },
   },
 });
 const root = fileURLToPath(projectRoot);
@@ -75,7 +73,7 @@ async function find(
       ...(fault.toleratesFailures && { toleratesFailures: true }),
     };
     const lines: string[] = [];
-    const { failure, played } = await playApart(plan, {
+    const { failure } = await playApart(plan, {
       root: copy,
       say: (line) => lines.push(line),
       msMax: msMax - (performance.now() - began),
@@ -88,16 +86,6 @@ async function find(
     if (!fault.seenBy.includes(failure.check)) {
       lines.forEach(sayWithin);
       continue;
-    }
-    if (values.shrink) {
-      const smallest = await shrink(
-        played,
-        failure.check,
-        (smaller, sayLine, left) => playApart(smaller, { root: copy, say: sayLine, msMax: left }),
-        say,
-      );
-      say(`the fewest steps found, ${stepsOf(smallest.plan)} of ${stepsOf(plan)}:`);
-      smallest.lines.forEach(sayWithin);
     }
     return { check: failure.check, seconds };
   }

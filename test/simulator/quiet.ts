@@ -2,12 +2,9 @@ import { Draw } from './draw.ts';
 import { Follower } from './checks/follow.ts';
 import { checkAccess } from './checks/access.ts';
 import { checkBounds } from './checks/bounds.ts';
-import { checkCounts } from './checks/counts.ts';
 import { checkErasedFiles } from './checks/erased-files.ts';
 import { checkEvidence, keepEvidence } from './checks/evidence.ts';
-import { checkFilters } from './checks/filters.ts';
 import { checkLog } from './checks/log.ts';
-import { checkReceipts } from './checks/receipts.ts';
 import {
   atRest,
   checkArray,
@@ -167,10 +164,7 @@ export async function quietPoint(world: World, seed: number): Promise<string> {
       await checkLines(world, rest);
       await checkPages(world, rest, draw);
       await checkDeepPage(world, rest, draw);
-      await checkFilters(world, rest, draw);
-      await checkCounts(world, rest);
       await checkSources(world, rest, draw);
-      await checkReceipts(world, rest, draw);
       await draw.pick([checkArray, checkCsv, checkOcsf110])(world, rest);
     }
     await checkAccess(world, organization, draw);

@@ -5,14 +5,13 @@ import { limits } from './limits.ts';
 import { operations } from './operations/all.ts';
 import { type Plan, planOf, stepsOf } from './plan.ts';
 import type { Outcome } from './runner.ts';
-import { shrink } from './shrink.ts';
 
 /**
- * npm run simulate -- [--seed N] [--minutes M] [--steps ROUNDS] [--without NAME]… [--only NAME]… [--plan FILE] [--no-shrink]
+ * npm run simulate -- [--seed N] [--minutes M] [--steps ROUNDS] [--without NAME]… [--only NAME]… [--plan FILE]
  *
  * Plays the whole service from outside, run after run; the run of a seed is always the same, and the next run has the
- * next seed. Stops at the first thing that must never be with exit code 1, after looking for fewer steps that show it.
- * What it prints of these steps as JSON is a file for `--plan`.
+ * next seed. Stops at the first thing that must never be with exit code 1.
+ * The moments of its faults, which it prints as JSON, are a file for `--plan`.
  */
 
 const { values } = parseArgs({
@@ -23,7 +22,6 @@ const { values } = parseArgs({
     without: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', multiple: true, default: [] },
     plan: { type: 'string' },
-    'no-shrink': { type: 'boolean', default: false },
   },
 });
 
@@ -52,19 +50,9 @@ async function* plans(): AsyncGenerator<Plan> {
   for (let seed = first; ; seed++) yield planOf(seed, rounds, chosen(), values.only.length > 0);
 }
 
-async function report(plan: Plan, { failure, played }: Outcome): Promise<void> {
+function report(plan: Plan, { failure, played }: Outcome): void {
   say(`FAILED; again with: npm run simulate -- --seed ${plan.seed} --steps ${plan.rounds.length}`);
   say(`${failure?.message}\nthe moments of its faults: ${JSON.stringify(played)}`);
-  if (failure === undefined || values['no-shrink']) return;
-  const smallest = await shrink(
-    played,
-    failure.check,
-    (smaller, sayLine, msMax) => playApart(smaller, { say: sayLine, msMax }),
-    say,
-  );
-  say(`the fewest steps found that fail at the same check, ${stepsOf(smallest.plan)} of ${stepsOf(plan)}:`);
-  smallest.lines.forEach(sayWithin);
-  say(JSON.stringify(smallest.plan));
 }
 
 async function main(): Promise<void> {
@@ -75,7 +63,7 @@ async function main(): Promise<void> {
     const outcome = await playApart(plan, { say: sayWithin });
     if (outcome.failure !== undefined) {
       say(`found after ${seconds()} s`);
-      await report(plan, outcome);
+      report(plan, outcome);
       process.exitCode = 1;
       return;
     }

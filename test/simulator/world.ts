@@ -213,8 +213,8 @@ export class World {
   }
 
   /** A read with a key of the organization that must succeed; undefined where it may have failed. */
-  async read(organization: ModelOrganization, path: string, key?: ModelKey): Promise<HttpAnswer | undefined> {
-    const reader = key ?? organization.reader;
+  async read(organization: ModelOrganization, path: string): Promise<HttpAnswer | undefined> {
+    const { reader } = organization;
     if (reader === undefined) return undefined;
     const answer = await this.ask(path, { organization, headers: { 'x-api-key': reader.text } });
     if (path.startsWith('/api/v1/audit/export') && answer?.status !== 401)

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { loadConfig } from '../../src/config/config.ts';
 import { startTestEngine } from '../support/engine.ts';
 import type { TestEngine } from '../support/engine.ts';
+import { filterNames, filterOf } from '../../src/base/events/event-filters.ts';
 import { segmentAtTime, segmentSeqRange } from '../../src/base/events/sequence.ts';
 import { eventually } from '../support/http.ts';
 
@@ -41,6 +42,12 @@ async function plan(where: string): Promise<string> {
   const rows = await engine.storage.rows<{ explain: string }>(sql, { org }, { settings: projectionSettings });
   return rows.map((row) => row.explain).join('\n');
 }
+
+test('every filter has its column', async () => {
+  const rows = await engine.storage.rows<{ name: string }>('DESCRIBE TABLE events');
+  const columns = rows.map(({ name }) => name);
+  for (const name of filterNames) assert.ok(columns.includes(filterOf(name).column), name);
+});
 
 test('events has the promised columns in their order', async () => {
   const rows = await engine.storage.rows<{ name: string; type: string }>('DESCRIBE TABLE events');

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createConfig, lint } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse, stringify } from 'yaml';
-import { filterNames, listWays } from '../../src/base/events/event-filters.ts';
+import { filterNames, listWays, optionalFilterNames } from '../../src/base/events/event-filters.ts';
 import { parameterTypes, schemaTypes } from './openapi-types.mjs';
 
 /**
@@ -91,7 +91,10 @@ async function namesRead() {
 async function parameterFaults(document) {
   const operations = queryParameters(document);
   const known = new Set(operations.flatMap(({ parameters }) => parameters.map(({ name }) => name)));
-  const lists = [...filterNames, 'orgId'].flatMap((name) => listWays.map((way) => `${name}.${way}`));
+  const lists = [
+    ...[...filterNames, 'orgId'].flatMap((name) => listWays.map((way) => `${name}.${way}`)),
+    ...optionalFilterNames.map((name) => `${name}.is`),
+  ];
   const listed = Object.keys(document.components.schemas['FilterLists']?.['properties'] ?? {});
   const faults = (await namesRead())
     .filter((name) => !known.has(name) && !listed.includes(name))

@@ -184,7 +184,7 @@ const recordFields: ReadonlyMap<number, (reader: BinaryReader, record: Mutable<R
     [lengthTag(12), (reader, record) => void (record.eventName = textIn(reader))],
   ]);
 
-/** Of a repeated key the last counts. */
+/** The last value of a repeated key counts. */
 function readKeyValue(reader: BinaryReader, into: Map<string, string>, depth: number): void {
   let key = '';
   let value = 'null';

@@ -104,7 +104,7 @@ const eventFilters = {
     column: 'src_ip',
     isIndexed: false,
     match: addresses,
-    option: option('ip', 'address', 'where it came from: an address, or a range as CIDR'),
+    option: option('ip', 'address', 'source address, or a range as CIDR'),
   },
   activity: {
     column: 'activity_id',

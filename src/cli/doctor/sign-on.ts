@@ -39,7 +39,7 @@ export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check
   return asked === 0 ? undefined : checkOfPlace('sign_on', findings, notes);
 }
 
-/** A check creates no secret: without one, a temporary secret opens as little. */
+/** A check creates no secret. If none exists, a temporary one replaces it: neither decrypts client secrets. */
 async function knownSecret({ config, log }: Setup): Promise<string> {
   const isThere =
     config.sessionSecret !== undefined ||

@@ -9,7 +9,8 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** An event of any producer, strictly: attributes, types and bounds, lists of values, constraints, captions, observables. */
-export function validateEvent(event: unknown, facts: Facts = ocsfFacts()): Fault[] {
+export function validateEvent(event: unknown): Fault[] {
+  const facts = ocsfFacts();
   if (!isObject(event)) return [{ pointer: '', rule: 'must be an object' }];
   const { class_uid: uid } = event;
   const known = typeof uid === 'number' ? facts.classes.get(uid) : undefined;

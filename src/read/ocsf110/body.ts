@@ -34,7 +34,7 @@ export async function readOcsf110(
   try {
     const bytes = rows.buffer.subarray(rows.start, rows.end);
     if (bytes.length === 0) return joined(before, [], await tail.ofNone());
-    const after = tail.of(readTotal(bytes, 0));
+    const after = tail.of(readTotal(bytes));
     return await mapped(pool, organization, bytes, before, after);
   } finally {
     rows.release();

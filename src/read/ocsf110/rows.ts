@@ -44,8 +44,8 @@ export function countRows(bytes: Uint8Array): number {
   return rows;
 }
 
-export function readTotal(bytes: Uint8Array, at: number): number {
-  return Number(viewOf(bytes).getBigUint64(at, true));
+export function readTotal(bytes: Uint8Array): number {
+  return Number(viewOf(bytes).getBigUint64(0, true));
 }
 
 export function readSeq(view: DataView, at: number): { readonly seq: bigint; readonly segment: number } {

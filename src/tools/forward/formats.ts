@@ -1,5 +1,4 @@
 import type { ForwardedEvent } from './batch.ts';
-import { lokiPush } from './loki.ts';
 import { otlpExport } from './otlp.ts';
 
 export const formatNames = ['ndjson', 'splunk-hec', 'elastic-bulk', 'loki', 'otlp'] as const;
@@ -10,6 +9,15 @@ export const isDocument = (format: FormatName): boolean => format === 'loki' || 
 function seconds(micros: number): string {
   const digits = String(micros).padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
+/**
+ * A push request with one stream. Loki drops entries equal in stream, time and text, so a second delivery is
+ * harmless.
+ */
+function lokiPush(events: readonly ForwardedEvent[], labels: Readonly<Record<string, string>>): string {
+  const values = events.map(({ time, text }) => [`${time}000`, text]);
+  return `${JSON.stringify({ streams: [{ stream: { service_name: 'auditlog', ...labels }, values }] })}\n`;
 }
 
 /**

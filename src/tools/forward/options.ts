@@ -49,7 +49,7 @@ export interface ForwardSecrets {
   readonly s3Credentials: S3Credentials | undefined;
   /** PEM text of the certificates to trust at the destination. */
   readonly sinkCa: string | undefined;
-  /** Trusts the source by its options. */
+  /** With the certificate options of the source. */
   readonly fetch: typeof fetch;
 }
 

@@ -63,7 +63,7 @@ export class SyslogConnection {
     if (isKnown) await this.#until(ends, ({ isEndTaken }) => isEndTaken);
   }
 
-  /** Two checks: a receiver that closes on receipt does so between them. */
+  /** Checks twice, as a receiver that closes on receipt does so between the checks. */
   async #untilTaken(ends: TcpEnds): Promise<void> {
     const isTaken = ({ unacknowledged }: TcpFacts) => unacknowledged === 0 || this.#isOtherEnded;
     await this.#until(ends, isTaken);

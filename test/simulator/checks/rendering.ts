@@ -5,17 +5,9 @@ import type { World } from '../world.ts';
 
 /** Texts that were held against the model once: afterwards the same event must have the same bytes everywhere. */
 const rendered = new WeakMap<ModelOrganization, Map<string, string>>();
-const opaque = new WeakMap<ModelEvent, string>();
 
 /** What an audit event says, but for the time at which it was read. */
 export const withoutReadTime = (text: string): string => text.replace(/"logged_time":\d+,?/, '');
-
-/** What was shown of a record of another program, whose rendering is not predicted. */
-export function shownBefore(event: ModelEvent): string {
-  const shown = opaque.get(event);
-  if (shown === undefined) throw new Error(`${event.id} was never shown`);
-  return shown;
-}
 
 /** Holds the text of an audit event to what was sent. */
 export function holdRendering(
@@ -29,16 +21,6 @@ export function holdRendering(
   let known = rendered.get(organization);
   if (known === undefined) rendered.set(organization, (known = new Map()));
   if (known.get(event.id) === shown) return;
-  if (event.isOpaque) {
-    const before = opaque.get(event);
-    if (before === undefined) opaque.set(event, shown);
-    hold(
-      before === undefined || before === shown,
-      'an event is the same on every way',
-      () => `${way}: ${event.id} ${difference(shown, before)}`,
-    );
-    return;
-  }
   const said = meaning(parseTree(shown));
   const expected = meaning(parseTree(organization.shown(event).expected.audit));
   if (said !== expected && isUnderErasure(world, event)) return;

@@ -134,7 +134,6 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
     rows.map((row) => idIn(row['extra_map'] ?? '') ?? idIn(row['message'] ?? '')),
   );
   for (const [at, event] of events.entries()) {
-    if (event.isOpaque) continue;
     const { csv, isAmbiguous } = rest.organization.shown(event).expected;
     const unknown = isAmbiguous ? { target_name: '?', file_name: '?' } : {};
     const [shown, expected] = [rows[at], csv].map((row) => JSON.stringify({ ...row, ...unknown }));
@@ -236,12 +235,9 @@ export async function checkSources(world: World, all: Rest, draw: Draw): Promise
   for (const [at, event] of events.entries()) holdSource(rest.organization, event, texts[at]);
 }
 
-const opaqueSources = new WeakMap<ModelEvent, string>();
-
-/** Byte by byte what was sent, but for secrets; what was made of another program's record stays as it was first. */
+/** Byte by byte what was sent, but for secrets. */
 function holdSource(organization: ModelOrganization, event: ModelEvent, text: string | undefined): void {
-  const expected = event.isOpaque ? (opaqueSources.get(event) ?? text) : organization.shown(event).source;
-  if (event.isOpaque && text !== undefined) opaqueSources.set(event, text);
+  const expected = organization.shown(event).source;
   hold(
     text === expected,
     'events are what was sent',

@@ -56,9 +56,7 @@ export const tamperings: readonly Operation[] = [
     run: async (world, draw) => {
       const organization = victim(world, draw);
       if (organization === undefined) return undefined;
-      const candidates = organization.order.filter(
-        (id) => organization.events.get(id)?.event.isOpaque === false && !organization.everExpired.has(id),
-      );
+      const candidates = organization.order.filter((id) => !organization.everExpired.has(id));
       const id = draw.pickAny(candidates);
       if (id === undefined) return undefined;
       const where = `org = '${organization.id}' AND position(ocsf, 'sim=${id}=') > 0`;

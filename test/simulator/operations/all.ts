@@ -9,10 +9,8 @@ import { backups } from './backup.ts';
 import { operationByName, register } from './by-name.ts';
 import { changes } from './changes.ts';
 import { controls } from './control.ts';
-import { looks } from './doctor.ts';
 import { erasures } from './erase.ts';
-import { adapters } from './adapters.ts';
-import { transfers } from './import.ts';
+import { imports } from './import.ts';
 import { posts } from './post.ts';
 import { reads } from './read.ts';
 import { repeats } from './repeat.ts';
@@ -23,15 +21,13 @@ import { policies } from './retention.ts';
 export const operations: readonly Operation[] = [
   ...posts,
   ...repeats,
-  ...adapters,
   ...reads,
   ...controls,
   ...policies,
   ...erasures,
   ...changes,
-  ...transfers,
+  ...imports,
   ...backups,
-  ...looks,
   ...evidenceKeys,
   ...kills,
   ...clocks,

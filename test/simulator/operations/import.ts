@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { idIn, makeEvent } from '../events.ts';
+import { makeEvent } from '../events.ts';
 import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import { Batch } from '../batch.ts';
@@ -9,7 +9,7 @@ import { anyKeyCreated } from './control.ts';
 import { runAndKill } from './killed-command.ts';
 import { anyWriter } from './post.ts';
 
-/** Imports and forwards that are killed and taken up: nothing is lost, and nothing is there twice. */
+/** Imports that are killed and taken up: nothing is lost, and nothing is there twice. */
 
 const triesMax = 4;
 /** The key that an import makes for itself is good for 30 days by its own clock, which the service's is not here. */
@@ -35,7 +35,6 @@ const importFile: Operation = {
       number,
       events,
       headers: {},
-      path: 'import',
       body: Buffer.alloc(0),
       idempotencyKey: undefined,
     });
@@ -64,65 +63,4 @@ const importFile: Operation = {
   },
 };
 
-const forwardFile: Operation = {
-  name: 'forward to a file, with kills',
-  weight: 1,
-  kind: 'actor',
-  run: async (world, draw) => {
-    const organization = draw.pickAny(world.model.here);
-    const key = organization?.reader;
-    if (organization === undefined || key === undefined || world.isDisturbed) return undefined;
-    const before = [...organization.order].filter((id) => !organization.everExpired.has(id));
-    const name = `forward-${organization.slug}-${draw.int(0, 1e9)}`;
-    const [target, keyFile] = [join(world.directory, name), join(world.directory, `${name}.key`)];
-    writeFileSync(keyFile, `${key.text}\n`, { mode: 0o600 });
-    const { url } = await world.service.up();
-    const args = [
-      'forward',
-      '--url',
-      url,
-      '--key-file',
-      keyFile,
-      '--to',
-      `file:${target}`,
-      '--checkpoint',
-      `${target}.checkpoint`,
-      '--once',
-      '--batch',
-      '50',
-    ];
-    let code: number | null = null;
-    for (let tries = 0; tries < triesMax && code !== 0; tries++) {
-      const ended = await runAndKill(
-        world,
-        args,
-        tries === triesMax - 1 ? limits.commandMsMax : draw.int(300, 3000),
-      );
-      hold(
-        ended.isKilled || ended.code === 0 || key.state !== 'good',
-        'a command without a fault succeeds',
-        () => `forward: ${ended.code}: ${ended.words}`,
-      );
-      ({ code } = ended);
-      if (!ended.isKilled) break;
-    }
-    if (code !== 0) return undefined;
-    const ids = readFileSync(target, 'utf8')
-      .split('\n')
-      .map(idIn)
-      .filter((id) => id !== undefined);
-    const held = new Set(ids);
-    hold(
-      held.size === ids.length,
-      'a file has each event once',
-      () => `${ids.length - held.size} are there twice`,
-    );
-    const missing = before.find(
-      (id) => !held.has(id) && !organization.everExpired.has(id) && !organization.policyUnsure,
-    );
-    hold(missing === undefined, 'forward loses nothing', () => `${missing} is not in the file`);
-    return `${organization.slug}: ${ids.length} events forwarded to a file`;
-  },
-};
-
-export const transfers: readonly Operation[] = [importFile, forwardFile];
+export const imports: readonly Operation[] = [importFile];

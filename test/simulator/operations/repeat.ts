@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import type { Batch } from '../batch.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
-import { postEvents, send, writersOf } from './post.ts';
+import { postEvents, postPath, send, writersOf } from './post.ts';
 
 /** Requests that are sent again, beside bodies of others. */
 
@@ -85,7 +85,7 @@ const anotherBody: Operation = {
     if (one === undefined) return undefined;
     const { organization, batch } = one;
     const { 'content-encoding': _, ...headers } = batch.headers;
-    const answer = await world.ask(batch.path, {
+    const answer = await world.ask(postPath, {
       organization,
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json', connection: 'close' },

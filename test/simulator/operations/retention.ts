@@ -119,18 +119,6 @@ const releaseHold = policyOperation('release a hold', 1, async (world, organizat
   });
 });
 
-const setReceipts = policyOperation('switch receipts', 0.5, async (world, organization, draw) => {
-  const receipts = draw.pick(['own', 'off'] as const);
-  const { slug } = organization;
-  organization.isPolicyUnknown = true;
-  const row = await world.done(['org', 'set', '--org', slug, '--receipts', receipts]);
-  if (row === undefined) return `${slug}: nobody knows`;
-  if (organization.receipts !== receipts) organization.own.must(`5011 Organization ${slug} changed`);
-  organization.receipts = receipts;
-  organization.policyBegins();
-  return `${slug}: receipts ${receipts}`;
-});
-
 /** Old events, as far as the retention takes them at all: until a longer one is known everywhere, as the shortest does. */
 const postOld = policyOperation('post old events', 3, async (world, organization, draw) => {
   const days = organization.policyUnsure ? shortestRetention : organization.days;
@@ -151,6 +139,5 @@ export const policies: readonly Operation[] = [
   killSetRetention,
   placeHold,
   releaseHold,
-  setReceipts,
   postOld,
 ];

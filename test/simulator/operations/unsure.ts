@@ -44,13 +44,11 @@ async function resolvePolicies(world: World): Promise<void> {
     organization.noteExpired();
     organization.days = typeof days === 'number' ? days : undefined;
     const [retention, held] = [String(row['retention']), row['hold'] !== null];
-    const receipts = row['receipts'] === 'off' ? 'off' : 'own';
     const { own, slug } = organization;
-    if (retention !== organization.retention || receipts !== organization.receipts)
-      own.must(`5011 Organization ${slug} changed`);
+    if (retention !== organization.retention) own.must(`5011 Organization ${slug} changed`);
     if (held !== organization.held)
       own.must(`${held ? '5014' : '5015'} Legal hold on ${slug} ${held ? 'placed' : 'released'}`);
-    Object.assign(organization, { retention, held, receipts });
+    Object.assign(organization, { retention, held });
     organization.policyBegins();
     const setting = /^(\d+)d$/.exec(organization.retention)?.[1];
     if (organization.days === (setting === undefined ? undefined : Number(setting))) continue;

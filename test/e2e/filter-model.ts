@@ -1,7 +1,7 @@
 import { foldCase } from '../../src/base/events/fold-case.ts';
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import type { Draw } from './draw.ts';
-import { dayMicros } from './model.ts';
+import type { Draw } from '../simulator/draw.ts';
+import { dayMicros } from '../simulator/model.ts';
 
 /** Filters of events, drawn, and what they select by the plainest reading of the contract. */
 
