@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineError } from '../base/errors/engine-error.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import type { Clock } from '../base/time/clock.ts';
@@ -216,7 +217,12 @@ export class Directory extends ControlState {
     // The start may take as long as any read.
     const options: QueryOptions = isFirst ? {} : { timeoutMs: refreshMsMax };
     while (await this.#journal.hasMore(this.#head, options)) {
-      const { rows, damage, erased, head } = await this.#journal.read(this.#head, mark?.place ?? 0, options);
+      const { rows, damage, erased, head } = await nextPage(
+        this.#journal,
+        this.#head,
+        mark?.place ?? 0,
+        options,
+      );
       // On a full disk a running engine may have rows that no file has.
       if (!isFirst) await storage.checked(() => Promise.resolve());
       this.#damage.push(...damage);
@@ -293,11 +299,21 @@ class ReadState extends ControlState {
   async read(journal: Journal): Promise<void> {
     let at = emptyJournal;
     while (await journal.hasMore(at)) {
-      const { rows, head } = await journal.read(at, Number.MAX_SAFE_INTEGER);
+      const { rows, head } = await nextPage(journal, at, Number.MAX_SAFE_INTEGER);
       for (const row of rows) this.apply(row);
       at = head;
     }
   }
+}
+
+/** Rejects with EngineError if the rows that were there are not: a node may come and go for ever. */
+async function nextPage(journal: Journal, head: JournalHead, recorded: number, options: QueryOptions = {}) {
+  const page = await journal.read(head, recorded, options);
+  if (page.head.place > head.place) return page;
+  throw new EngineError(
+    'unreachable',
+    `No cluster node answers that has row ${head.place + 1} of the journal`,
+  );
 }
 
 /** Undefined if nothing changes. */

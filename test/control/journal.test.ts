@@ -7,7 +7,7 @@ import { Problem } from '../../src/base/errors/problem.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '../../src/control/api-keys.ts';
 import { type Decide, type Decision } from '../../src/control/decision.ts';
 import { beginDeletion } from '../../src/control/deletion.ts';
-import type { Directory } from '../../src/control/directory.ts';
+import { type Directory, readControlState } from '../../src/control/directory.ts';
 import { beginErasure } from '../../src/control/erasure.ts';
 import { Journal } from '../../src/control/journal.ts';
 import { createWithAdministrator } from '../../src/control/new-organization.ts';
@@ -552,6 +552,24 @@ describe('the engine of this process alone', () => {
     );
     assert.deepEqual(elsewhere.damage(), []);
   });
+});
+
+test('rows that are gone before they are read fail the read, and are read later', async () => {
+  await addOrganization();
+  let isGone = true;
+  let pages = 0;
+  const readRows: Storage['readRows'] = async <T>(...asked: Parameters<Storage['readRows']>) => {
+    if (!isGone || !asked[0].includes('TSVRaw')) return storage.readRows<T>(...asked);
+    pages += 1;
+    assert.ok(pages < 10, 'it reads for ever');
+    return [];
+  };
+  const gone = { ...storage, readRows };
+  const isUnreachable = (error: unknown) => error instanceof EngineError && error.failure === 'unreachable';
+  await assert.rejects(openDirectory(gone), isUnreachable);
+  await assert.rejects(readControlState(gone), isUnreachable);
+  isGone = false;
+  assert.equal((await openDirectory(gone)).place, 1);
 });
 
 describe('a journal that is damaged', () => {

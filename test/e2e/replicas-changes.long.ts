@@ -2,19 +2,28 @@ import { strict as assert } from 'node:assert';
 import { mkdir, readdir, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { migrate } from '../../src/storage/migrate.ts';
+import { openDirectory } from '../support/control.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
-import { eventually } from '../support/http.ts';
+import { call, eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 import { projectFile } from '../../src/base/files/project-file.ts';
 import { again } from '../support/replicas/again.ts';
 import { organizationOn, startFrontEnd } from '../support/replicas/front-ends.ts';
 import { type Replicas, startReplicas, whyNoReplicas } from '../support/replicas/replicas.ts';
-import { printed, sourceEvent, type Tenant, type TestServer } from '../support/server.ts';
+import {
+  createKey,
+  type Key,
+  printed,
+  sourceEvent,
+  type Tenant,
+  type TestServer,
+} from '../support/server.ts';
 
-/** Changes of what is stored while a replica carries none out, or is down; three minutes on two quiet cores. */
+/** Changes while a replica carries none out, lags or is down; three minutes on two quiet cores. */
 const skip = (await whyNoReplicas()) ?? false;
 const dayMs = 86_400_000;
 const person = 'ana@acme.example';
@@ -129,6 +138,78 @@ describe('one shard with two replicas', { skip, timeout: patience(900_000) }, ()
       const { code, stderr } = await server.cliHere(['verify', ...slugOf(tenant), '--json']);
       assert.ok(code === 0 || code === 3, stderr);
     }
+  });
+
+  describe('two servers that change the same object at once', () => {
+    /** Has the other node first. */
+    let other: TestServer;
+    before(async () => {
+      const urls = replicas.nodes.map(({ door }) => door.url).toReversed();
+      other = await startFrontEnd({ env: { ...replicas.env, CLICKHOUSE_URL: urls.join(',') } });
+    });
+    after(async () => assert.equal(await other?.stop(), 0));
+    const atBoth = (one: readonly string[], two = one) =>
+      Promise.all([server.cliHere([...one, '--json']), other.cliHere([...two, '--json'])]);
+    /** No change is stored before its row is on both nodes. */
+    const whileLagging = async <T>(work: () => Promise<T>): Promise<T> => {
+      const lagging = replicas.at(1, 2);
+      await lagging.command('SYSTEM STOP FETCHES journal');
+      const working = work();
+      await sleep(2_000);
+      await again('fetches to go on', () => lagging.command('SYSTEM START FETCHES journal'));
+      return working;
+    };
+
+    for (const lags of [false, true]) {
+      const when = lags ? ' while a node lags' : '';
+      const together = (one: readonly string[], two = one) =>
+        lags ? whileLagging(() => atBoth(one, two)) : atBoth(one, two);
+
+      test(`one change is made upon the other${when}`, async () => {
+        const { organization } = await organizationOn(replicas, server);
+        const { id } = await createKey(server, ['--org', organization.slug, '--scopes', 'read']);
+        const rotated = await together(['key', 'rotate', id, '--grace', '0']);
+        const keys = rotated.map((answer) => (printed(answer) as Key).key);
+        const areKnown = (url: string) =>
+          Promise.all(
+            keys.map(async (key) => {
+              const answer = await call(`${url}/api/v1/audit/feed`, { headers: { 'x-api-key': key } });
+              return answer.status !== 401;
+            }),
+          );
+        await eventually('both servers to know the same secret', async () => {
+          const [here, there] = [await areKnown(server.url), await areKnown(other.url)];
+          const isAgreed = here.filter(Boolean).length === 1 && here.join() === there.join();
+          return isAgreed || undefined;
+        });
+      });
+
+      test(`one change is refused after the other${when}`, async () => {
+        const { slug } = (await organizationOn(replicas, server)).organization;
+        const people = ['one', 'two'].map((name) => `${name}@${slug}.example`);
+        for (const email of people) {
+          const named = ['--email', email, '--name', email, '--role', 'admin', '--password-stdin'];
+          const args = ['user', 'create', '--org', slug, ...named];
+          printed(await server.cliHere([...args, '--json'], 'correct horse battery staple'));
+        }
+        const [one = [], two = []] = people.map((email) =>
+          ['user', 'set-role', '--email', email, '--org', slug].concat('--role', 'member'),
+        );
+        const answers = await together(one, two);
+        assert.match(answers.map(({ code }) => code).join(), /^(0,1|1,0)$/, JSON.stringify(answers));
+        const refused = people[answers.findIndex(({ code }) => code === 1)];
+        for (const answer of await atBoth(['user', 'list', '--org', slug])) {
+          const users = printed(answer) as { email: string; role: string }[];
+          const left = users.filter(({ role }) => role === 'admin').map(({ email }) => email);
+          assert.deepEqual(left, [refused]);
+        }
+      });
+    }
+
+    test('the journal has no damage at any node', async () => {
+      for (const { storage } of replicas.nodes)
+        assert.deepEqual((await again('the journal', () => openDirectory(storage))).damage(), []);
+    });
   });
 
   test('a migration waits for a node that is down, and is applied once it is back', async () => {
