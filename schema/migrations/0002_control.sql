@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS journal {{on_cluster}}
     place UInt64 COMMENT '1, 2, 3 without a gap',
     id UUID COMMENT 'id of the call that made the change',
     org UUID COMMENT 'nil UUID: not of one organization',
-    server UUID COMMENT 'server that passes the events to ingest; nil UUID: the only one',
+    server UUID COMMENT 'server that passes the events to ingest; nil UUID: the only one; ffffffff-…: a command, whose events a server takes over',
     parts String COMMENT 'JSON: the new records',
     parts_sha256 String COMMENT 'of the written text, in hex',
     events String COMMENT 'JSON: source events of the change',

@@ -2,8 +2,7 @@
 
 -- Leases, which one process holds at a time: a writer number, which makes its order numbers unique (`writer 3`); building trees,
 -- retention, erasures. Each run of a server has one (`run <instance>`): two with one instance at the same time are a data directory
--- and its copy. A command that writes without the log of a server has one (`command <owner>`): the feed waits for its
--- `number`, the lowest segment that it may still write, until `lasts` is 0. The highest `version` of an owner counts.
+-- and its copy. The highest `version` of an owner counts.
 CREATE TABLE IF NOT EXISTS leases {{on_cluster}}
 (
     name String,

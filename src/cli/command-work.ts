@@ -8,6 +8,7 @@ import { prepareDataDir, requireEngineData, requireUsable } from '../config/data
 import { checkOpenFiles } from '../config/open-files.ts';
 import type { Call } from '../control/decision.ts';
 import { Directory } from '../control/directory.ts';
+import { anyServer } from '../control/journal.ts';
 import { JournalEvents } from '../control/journal-events.ts';
 import {
   changeHere,
@@ -127,7 +128,7 @@ export async function openDirectory(
   const isOwn = clickhouse.url === undefined;
   const hasServer = isOwn ? isShared : await isServerThere(config.dataDir);
   const dataDir = isOwn ? config.dataDir : undefined;
-  const server = isOwn ? undefined : randomUUID();
+  const server = isOwn ? undefined : anyServer;
   const changes = await JournalEvents.open({ dataDir, storage, log, server });
   const directory = new Directory({
     storage,
@@ -136,7 +137,7 @@ export async function openDirectory(
     expiryMicros: systemClock,
     server,
     ...(isOwn && { mark: changes.mark }),
-    ...(!hasServer && { applied: (row, own) => changes.take(row, own) }),
+    ...(isOwn && !hasServer && { applied: (row, own) => changes.take(row, own) }),
   });
   await directory.refresh();
   if (hasServer) return { directory, change: byServer(context, directory), hand: async () => undefined };
@@ -145,7 +146,7 @@ export async function openDirectory(
   return {
     directory,
     change: (name, ...values) => changeHere(directory, operatorCall(), name, values),
-    hand: () => recorded(context, changes.hand(store)),
+    hand: () => (isOwn ? recorded(context, changes.hand(store)) : Promise.resolve()),
   };
 }
 

@@ -18,6 +18,7 @@ import {
   Journal,
   type JournalDamage,
   type JournalHead,
+  type JournalReader,
   type JournalRow,
 } from './journal.ts';
 import type { Organization, Part, StoredCall } from './records.ts';
@@ -46,7 +47,7 @@ export interface DirectoryDeps {
   readonly clock: Clock;
   /** Forgets expired ended sessions by it, so it must not jump ahead (`steadyClock`). */
   readonly expiryMicros: Clock;
-  /** UUID of the server that hands events to ingest; undefined with the embedded engine. */
+  /** UUID of the server that hands events to ingest, or `anyServer`; undefined with the embedded engine. */
   readonly server: string | undefined;
   /** Rows that the journal must have, if known. */
   readonly mark?: JournalHead;
@@ -220,7 +221,7 @@ export class Directory extends ControlState {
       const { rows, damage, erased, head } = await nextPage(
         this.#journal,
         this.#head,
-        mark?.place ?? 0,
+        { server: this.#deps.server, recorded: mark?.place ?? 0 },
         options,
       );
       // On a full disk a running engine may have rows that no file has.
@@ -299,7 +300,10 @@ class ReadState extends ControlState {
   async read(journal: Journal): Promise<void> {
     let at = emptyJournal;
     while (await journal.hasMore(at)) {
-      const { rows, head } = await nextPage(journal, at, Number.MAX_SAFE_INTEGER);
+      const { rows, head } = await nextPage(journal, at, {
+        server: undefined,
+        recorded: Number.MAX_SAFE_INTEGER,
+      });
       for (const row of rows) this.apply(row);
       at = head;
     }
@@ -307,8 +311,13 @@ class ReadState extends ControlState {
 }
 
 /** Rejects with EngineError if the rows that were there are not: a node may come and go for ever. */
-async function nextPage(journal: Journal, head: JournalHead, recorded: number, options: QueryOptions = {}) {
-  const page = await journal.read(head, recorded, options);
+async function nextPage(
+  journal: Journal,
+  head: JournalHead,
+  reader: JournalReader,
+  options: QueryOptions = {},
+) {
+  const page = await journal.read(head, reader, options);
   if (page.head.place > head.place) return page;
   throw new EngineError(
     'unreachable',

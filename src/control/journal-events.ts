@@ -4,7 +4,8 @@ import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
 import type { Storage } from '../storage/storage.ts';
-import { emptyJournal, type JournalHead, type JournalRow } from './journal.ts';
+import { type Decide, unchanged } from './decision.ts';
+import { anyServer, emptyJournal, type JournalHead, type JournalRow } from './journal.ts';
 
 const retryMs = 1_000;
 /** Each mark is a synced file. A start finds out which events of later rows are stored. */
@@ -29,11 +30,14 @@ interface Options {
   readonly refused?: (event: RefusedEvent) => void;
 }
 
+/** Makes a change of this server. Rejects as `Directory.change`. */
+type MakeChange = (decide: Decide<undefined>) => Promise<undefined>;
+
 /** Idempotent by name. Rejects with Problem `malformed`, and stores none, if it can never store one of them. */
 type Store = (name: string, events: readonly string[]) => Promise<void>;
 
 /**
- * Hands the events of changes to ingest, in order, each once. After a kill the next start looks which events behind
+ * Hands the events of this server's changes to ingest, in order, each once; those of commands after taking them over. After a kill the next start looks which events behind
  * `DATA_DIR/journal-mark` are stored, and hands the rest.
  */
 export class JournalEvents {
@@ -41,10 +45,13 @@ export class JournalEvents {
   readonly #path: string | undefined;
   readonly #turns = new Mutex();
   readonly #waiting: { readonly row: JournalRow; readonly isFresh: boolean }[] = [];
+  /** By place: rows that commands wrote, and no server has taken over yet. */
+  readonly #ofCommands = new Map<number, JournalRow>();
   #mark: JournalHead;
   /** With or without events. */
   #taken: JournalHead;
   #store: Store | undefined;
+  #change: MakeChange | undefined;
   #isTold = false;
   #timer: NodeJS.Timeout | undefined;
   #movedMs = Number.NEGATIVE_INFINITY;
@@ -75,15 +82,24 @@ export class JournalEvents {
 
   /** `isFresh` if nobody can have handed its events yet. */
   take(row: JournalRow, isFresh: boolean): void {
+    this.#takeOfCommand(row);
     if (row.place <= this.#mark.place) return;
     this.#taken = { place: row.place, digest: row.digest };
     if (row.server === this.#options.server) this.#waiting.push({ row, isFresh });
     if (this.#store !== undefined && this.#timer === undefined) this.#schedule(0);
   }
 
-  /** From now on rows are handed by themselves. Resolves after the first attempt. */
-  async start(store: Store): Promise<void> {
+  #takeOfCommand(row: JournalRow): void {
+    for (const [kind, { id }] of row.parts) if (kind === 'handed_events') this.#ofCommands.delete(Number(id));
+    const { server } = this.#options;
+    if (server !== undefined && row.server === anyServer && row.events.length > 0)
+      this.#ofCommands.set(row.place, row);
+  }
+
+  /** From now on rows are handed by themselves, also those of commands. Resolves after the first attempt. */
+  async start(store: Store, change: MakeChange): Promise<void> {
     this.#store = store;
+    this.#change = change;
     await this.#handOrRetry();
   }
 
@@ -101,6 +117,7 @@ export class JournalEvents {
       await this.#handRow(first.row, store);
       this.#waiting.shift();
     }
+    for (const row of this.#ofCommands.values()) await this.#change?.(takeOver(row));
   }
 
   /** An event that can never be stored holds back no other. */
@@ -188,6 +205,15 @@ export class JournalEvents {
     );
     return found?.n !== '0';
   }
+}
+
+/** The first server whose row names that place hands the events. */
+function takeOver({ place, organization, events }: JournalRow): Decide<undefined> {
+  const record = { id: String(place), organizationId: organization };
+  return (state) =>
+    state.hasHandedEvents(place)
+      ? unchanged(undefined)
+      : { parts: [['handed_events', record]], changes: [], events, result: undefined };
 }
 
 /** Rejects with errors that may pass. */

@@ -13,6 +13,8 @@ const pageBytes = 16 * 1024 * 1024;
 const doubtMsMax = 10_000;
 const doubtPollMs = 100;
 const nilUuid = '00000000-0000-0000-0000-000000000000';
+/** The server of rows that commands write to a ClickHouse server: one of its servers takes their events over. */
+export const anyServer = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Records that are written together, and their audit events. */
 export interface Entry {
@@ -20,7 +22,7 @@ export interface Entry {
   readonly id: string;
   /** Undefined: of no organization alone. */
   readonly organization: string | undefined;
-  /** UUID of the server that hands the events to ingest; undefined with the embedded engine. */
+  /** UUID of the server that hands the events to ingest, or `anyServer`; undefined with the embedded engine. */
   readonly server: string | undefined;
   readonly parts: readonly Part[];
   /** JSON of source events (contract: Ingest). */
@@ -51,6 +53,13 @@ export interface JournalDamage {
   readonly detail: string;
   /** Undefined: anybody. */
   readonly organization: string | undefined;
+}
+
+export interface JournalReader {
+  /** UUID of this server; undefined with the embedded engine. */
+  readonly server: string | undefined;
+  /** Ingest has the events of its rows up to this place. */
+  readonly recorded: number;
 }
 
 export interface JournalPage {
@@ -96,7 +105,7 @@ const readLines = (table: string): string => `
     if(previous != '' AND previous = lagInFrame(digest) OVER (ORDER BY place ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), 'true',
       toJSONString(previous)),
     ',', if(erased, 'true', 'false'), ',', ${jsonOf('parts', 'parts')}, ',',
-    ${jsonOf('events', "if(place <= {recorded:UInt64}, '[]', events)")}, ']')
+    ${jsonOf('events', `if(if(server = {server:UUID}, place > {recorded:UInt64}, server = '${anyServer}'), events, '[]')`)}, ']')
   FROM (SELECT *, ${digestOfRow} AS digest FROM ${table}
     WHERE place > {place:UInt64} AND place <= (${lastOfPage(table)}) ORDER BY place LIMIT ${pageRows})
   ORDER BY place FORMAT TSVRaw`;
@@ -165,12 +174,16 @@ export class Journal {
     return { ...entry, place: row.place, digest };
   }
 
-  /** The next rows behind `head`, without events up to the place `recorded`. Rejects with EngineError. */
-  async read(head: JournalHead, recorded: number, options: QueryOptions = {}): Promise<JournalPage> {
+  /** The next rows behind `head`, with the events that the reader may have to hand to ingest. Rejects with EngineError. */
+  async read(
+    head: JournalHead,
+    { server = nilUuid, recorded }: JournalReader,
+    options: QueryOptions = {},
+  ): Promise<JournalPage> {
     const storage = this.#storage;
     const query = readLines(everyReplicaOf(storage, 'journal'));
     await requireMajority(storage);
-    const parameters = { place: head.place, recorded };
+    const parameters = { place: head.place, recorded, server };
     const rows = await storage.readRows<ReadRow>(query, parameters, {
       ...options,
       ...(storage.cluster !== undefined && { settings: everywhere }),

@@ -156,6 +156,13 @@ export interface AcceptedDamage {
   readonly operator: string;
 }
 
+/** The events of a row that a command wrote are in a later row: its server hands them to ingest. */
+export interface HandedEvents {
+  /** The row's place. */
+  readonly id: string;
+  readonly organizationId: string | undefined;
+}
+
 /** A key whose secret its caller may not have received. */
 export interface UnseenKey {
   readonly id: string;
@@ -184,6 +191,7 @@ export interface Records {
   readonly deletion: Deletion;
   readonly erasure: StoredErasure;
   readonly accepted_damage: AcceptedDamage;
+  readonly handed_events: HandedEvents;
   readonly call: StoredCall;
 }
 

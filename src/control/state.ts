@@ -66,6 +66,7 @@ export class ControlState {
     deletion: new Map(),
     erasure: new Map(),
     accepted_damage: new Map(),
+    handed_events: new Map(),
     call: new Map(),
   };
   readonly #bySlug = new Map<string, string>();
@@ -173,6 +174,11 @@ export class ControlState {
   /** Whether an operator has accepted that a place of the journal is damaged. */
   hasAcceptedDamage(place: number): boolean {
     return this.#held.accepted_damage.has(String(place));
+  }
+
+  /** Whether a server has taken over the events of a command's row. */
+  hasHandedEvents(place: number): boolean {
+    return this.#held.handed_events.has(String(place));
   }
 
   /** An earlier call, and what it came to. */

@@ -53,7 +53,7 @@ export async function startDirectory(
 
 /** Passes the events of changes to ingest, those of an earlier process first. */
 export async function handChanges(
-  { config: { dataDir }, log, stops }: Base,
+  { config: { dataDir, serviceName }, log, stops }: Base,
   { directory, changes }: Awaited<ReturnType<typeof startDirectory>>,
   organizations: IngestDirectory,
   ingest: Ingest,
@@ -69,7 +69,8 @@ export async function handChanges(
     const kept = events.filter(isOfSomebody);
     if (kept.length > 0) await ingest.recordOnce(name, kept, organizationOf);
   };
-  await changes.start(store);
+  const taker = { actor: { name: serviceName, type: 'App/System' } } as const;
+  await changes.start(store, (decide) => directory.change(taker, decide));
   stops.add(() => changes.stop());
   const settled = async (): Promise<void> => {
     await changes.settled();

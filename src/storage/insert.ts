@@ -27,18 +27,13 @@ const contentErrors = new Set([6, 26, 27, 32, 33, 38, 41, 53, 70, 72, 117, 128, 
 
 /**
  * After any doubt (error, time-out, restart) it sends only the rows that earlier INSERTs did not store (`attempts.ts`), under a
- * new number. `name` separates writers with their own numbers. Stores nothing once `condition` (SQL) is false.
+ * new number. `name` separates writers with their own numbers.
  */
-export function createSegmentInsert(
-  storage: Storage,
-  log: Logger,
-  name = 'segment',
-  condition?: string,
-): SegmentSink {
+export function createSegmentInsert(storage: Storage, log: Logger, name = 'segment'): SegmentSink {
   const attempts = new Attempts(storage, name);
   return async (segment) => {
     try {
-      if (segment.rows > 0) await store(storage, log, segment, { attempts, condition });
+      if (segment.rows > 0) await store(storage, log, segment, attempts);
       return 'stored';
     } catch (error) {
       // Only a second attempt may condemn a segment: a broken connection can look like bad content.
@@ -72,16 +67,11 @@ async function isReadable(storage: Storage, { body }: SegmentInsert): Promise<bo
   }
 }
 
-interface Attempt {
-  readonly attempts: Attempts;
-  readonly condition: string | undefined;
-}
-
 async function store(
   storage: Storage,
   log: Logger,
   segment: SegmentInsert,
-  { attempts, condition }: Attempt,
+  attempts: Attempts,
 ): Promise<void> {
   const { rows, earlier, isDamaged } = segment;
   const found = new Map<number, number>();
@@ -96,8 +86,10 @@ async function store(
     log.warn(facts, 'Completing a partly stored segment');
   }
   const number = await segment.take(stored);
-  const where = stored.length > 0 ? absentFrom(storage, stored) : condition;
-  const source = where === undefined ? '' : `SELECT ${columns} FROM input('${structure}') WHERE ${where} `;
+  const source =
+    stored.length === 0
+      ? ''
+      : `SELECT ${columns} FROM input('${structure}') WHERE ${absentFrom(storage, stored)} `;
   await attempts.during(number, (queryId) =>
     storage.insertNative(`INSERT INTO events (${columns}) ${source}FORMAT Native`, segment.body(number), {
       queryId,
@@ -116,15 +108,6 @@ function absentFrom(storage: Storage, numbers: readonly number[]): string {
   });
   const row = `bitAnd(seq, ${rowsPerSegmentMax - 1})`;
   return `${row} NOT IN (SELECT ${row} FROM ${events} WHERE ${ranges.join(' OR ')})`;
-}
-
-export async function storedRowsBetween(storage: Storage, first: bigint, last: bigint): Promise<number> {
-  const from = storage.cluster === undefined ? 'events' : eventsOfAll(storage.cluster);
-  const [row] = await storage.rows<{ present: string }>(
-    `SELECT uniqExact(seq) AS present FROM ${from} WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}`,
-    { first, last },
-  );
-  return Number(row?.present ?? 0);
 }
 
 /** The newest number in the table, or passed by the trees of evidence. Rejects with EngineError. */

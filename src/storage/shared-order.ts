@@ -81,7 +81,7 @@ export class SharedOrder {
     if (!options.isAtHome) await order.#lookForOriginal();
     await order.#turn();
     if (order.#failure !== undefined) throw order.#failure;
-    const help = 'Seconds for which another server or a command has held back the feed';
+    const help = 'Seconds for which another server has held back the feed';
     gauge('auditlog_feed_held_back_seconds', help, [], (metric) =>
       metric.set(Math.round(order.#heldBackMs() / 1000)),
     );

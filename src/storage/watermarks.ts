@@ -1,6 +1,4 @@
 import { everyReplicaOf, everywhere, requireMajority } from './cluster.ts';
-import { limits } from './limits.ts';
-import { quoteString } from './quote.ts';
 import type { Storage } from './storage.ts';
 
 export interface WriterRow {
@@ -41,14 +39,6 @@ export async function putWriter(storage: Storage, row: WriterRow): Promise<void>
     { ...rest, low: String(low), is_open, version: String(version), gone_after },
   ]);
 }
-
-/**
- * SQL for a WHERE: whether a writer has published within its lease and its row is open, by the engine's
- * clock.
- */
-export const hasLease = (storage: Storage, writer: string): string =>
-  `(SELECT argMax(is_open AND written > now() - toIntervalMillisecond(${limits.writerLeaseMs}), version)
-    FROM ${everyReplicaOf(storage, 'watermarks')} WHERE writer = ${quoteString(writer)})`;
 
 export const reachedBy = (rows: readonly WriterRow[]): number =>
   rows.reduce((most, { low }) => Math.max(most, low), 0);

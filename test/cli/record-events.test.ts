@@ -7,7 +7,6 @@ import { loadConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/control/organizations.ts';
 import { orderThrough } from '../../src/ingest/order-numbers.ts';
 import type { Storage } from '../../src/storage/storage.ts';
-import { readWriters } from '../../src/storage/watermarks.ts';
 import { openDirectory, operatorCall } from '../support/control.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
@@ -36,38 +35,8 @@ async function setUp(context: TestContext, slug: string) {
     return rows.map(({ number }) => Number(number));
   };
   const own = { storage, directory, config: loadConfig({ DATA_DIR: dataDir }), log: silentLog };
-  const shared = {
-    ...own,
-    config: loadConfig({ DATA_DIR: dataDir, CLICKHOUSE_URL: 'http://127.0.0.1:1' }),
-  };
-  return { dataDir, events, recorded, own, shared };
+  return { dataDir, events, recorded, own };
 }
-
-test('beside servers on one engine a command that came too late stores nothing, and begins anew', async (context) => {
-  const { events, recorded, shared } = await setUp(context, 'late-command');
-  const lost: number[] = [];
-  /** It is taken for gone when it is about to write. */
-  const late: Storage = {
-    ...storage,
-    insertNative: async (...given) => {
-      const open = (await readWriters(storage)).filter(({ isOpen, pid }) => isOpen && pid === process.pid);
-      if (lost.length === 0) {
-        lost.push(...open.map(({ low }) => low));
-        await storage.command(
-          `INSERT INTO watermarks SELECT * REPLACE (false AS is_open, version + 1 AS version) FROM watermarks FINAL
-           WHERE is_open AND pid = ${process.pid}`,
-        );
-      }
-      return storage.insertNative(...given);
-    },
-  };
-  await recordEvents({ ...shared, storage: late }, events);
-  const [number, ...others] = await recorded();
-  assert.deepEqual(others, []);
-  assert.ok(lost.length > 0 && Number(number) > Math.max(...lost));
-  const open = (await readWriters(storage)).filter(({ isOpen, pid }) => isOpen && pid === process.pid);
-  assert.deepEqual(open, [], 'nobody waits for it any more');
-});
 
 test('without a server a command takes a number above all that a server has taken', async (context) => {
   const { dataDir, events, recorded, own } = await setUp(context, 'lonely-command');

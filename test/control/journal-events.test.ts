@@ -1,8 +1,12 @@
 import { strict as assert } from 'node:assert';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { Problem } from '../../src/base/errors/problem.ts';
 import { JournalEvents, type RefusedEvent } from '../../src/control/journal-events.ts';
-import type { JournalRow } from '../../src/control/journal.ts';
+import { anyServer, type JournalRow } from '../../src/control/journal.ts';
+import { createOrganization } from '../../src/control/organizations.ts';
+import type { Storage } from '../../src/storage/storage.ts';
+import { emptyJournal, openDirectory, operatorCall } from '../support/control.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { silentLog } from '../support/engine.ts';
 import { eventually } from '../support/http.ts';
@@ -18,6 +22,8 @@ const rowAt = (place: number): JournalRow => ({
   events: [`event ${place}`],
 });
 
+const nothingToTakeOver = () => assert.fail('no command wrote a row');
+
 test('a start does not fail while the log takes nothing: the events are handed in order once it does', async () => {
   const dataDir = await temporaryDirectory();
   try {
@@ -30,7 +36,7 @@ test('a start does not fail while the log takes nothing: the events are handed i
     await changes.start(async (name) => {
       if (isFull) throw new Error('the disk is full');
       stored.push(name);
-    });
+    }, nothingToTakeOver);
     assert.deepEqual([stored, changes.waiting, changes.mark.place], [[], 2, 0]);
     changes.take(rowAt(3), true);
     isFull = false;
@@ -65,7 +71,7 @@ test('an event that can never be stored is reported, and holds neither those bes
       if (events.includes('bad')) throw new Problem('malformed', 'it is bad');
       if (isFull && name === 'journal-2') throw new Problem('unavailable', 'the disk is full');
       stored.push([name, ...events]);
-    });
+    }, nothingToTakeOver);
     assert.deepEqual(refused, [{ place: 1, event: 2, reason: 'it is bad' }]);
     assert.equal(changes.waiting, 2, 'what may pass is waited for');
     isFull = false;
@@ -80,5 +86,54 @@ test('an event that can never be stored is reported, and holds neither those bes
     await changes.stop();
   } finally {
     await removeDirectory(dataDir);
+  }
+});
+
+/** A server of several on one engine, without the rest of it. */
+async function startServer(storage: Storage, server: string, dataDir: string, stored: string[]) {
+  const changes = await JournalEvents.open({ dataDir, storage, log: silentLog, server });
+  const directory = await openDirectory(storage, {
+    server,
+    mark: changes.mark,
+    applied: (row, isOwn) => changes.take(row, isOwn),
+  });
+  await changes.start(
+    async (_, events) => void stored.push(...events),
+    (decide) => directory.change(operatorCall, decide),
+  );
+  return { changes, directory };
+}
+
+test('one of several servers takes over the events of a command, which may have been killed', async () => {
+  const storage = await emptyJournal(await sharedEngine());
+  const dataDirs = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
+  try {
+    const command = await openDirectory(storage, { server: anyServer });
+    const make = (slug: string) => command.change(operatorCall, createOrganization({ slug, name: slug }));
+    await make('before');
+    const stored: string[] = [];
+    const ids = [randomUUID(), randomUUID()];
+    const start = () =>
+      Promise.all(dataDirs.map((dataDir, at) => startServer(storage, ids[at] ?? '', dataDir, stored)));
+    const servers = await start();
+    const made = async (n: number): Promise<void> => {
+      await eventually('the event', async () => (stored.length >= n ? true : undefined));
+      await Promise.all(servers.map(({ changes }) => changes.settled()));
+      assert.equal(stored.length, n);
+    };
+    await made(1);
+    await make('while-they-run');
+    await Promise.all(servers.map(({ directory }) => directory.refresh()));
+    await made(2);
+    for (const { changes } of servers) await changes.stop();
+    const again = await start();
+    for (const { changes } of again) await changes.stop();
+    assert.deepEqual(
+      stored.map((event) => (JSON.parse(event) as { msg: string }).msg),
+      ['Organization before created', 'Organization while-they-run created'],
+    );
+  } finally {
+    await storage.close();
+    await Promise.all(dataDirs.map(removeDirectory));
   }
 });
