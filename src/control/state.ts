@@ -1,3 +1,4 @@
+import { FifoMap } from '../base/waiting/fifo-map.ts';
 import { defaultSignOn } from './default-sign-on.ts';
 import type { JournalRow } from './journal.ts';
 import type {
@@ -15,7 +16,7 @@ import type {
 } from './records.ts';
 
 type Kind = keyof Records;
-type Held = { readonly [K in Kind]: Map<string, Records[K]> };
+type Held = { readonly [K in Exclude<Kind, 'call'>]: Map<string, Records[K]> };
 
 /** How long a repeat of a call is known, and how many calls: of more the oldest are forgotten earlier. */
 const callMicrosMax = 86_400_000_000;
@@ -67,8 +68,9 @@ export class ControlState {
     erasure: new Map(),
     accepted_damage: new Map(),
     handed_events: new Map(),
-    call: new Map(),
   };
+  /** In the order of their last try. */
+  readonly #calls = new FifoMap<StoredCall>();
   readonly #bySlug = new Map<string, string>();
   readonly #byEmail = new Index();
   readonly #usersOf = new Index();
@@ -183,14 +185,14 @@ export class ControlState {
 
   /** An earlier call, and what it came to. */
   call(id: string): StoredCall | undefined {
-    return this.#held.call.get(id);
+    return this.#calls.get(id);
   }
 
   /** What these records are by now; without those that are forgotten, and calls. */
   current(parts: readonly Part[]): Part[] {
     return parts.flatMap(([kind, { id }]) => {
-      const record = this.#held[kind].get(id);
-      return record === undefined || kind === 'call' ? [] : [[kind, record] as Part];
+      const record = kind === 'call' ? undefined : this.#held[kind].get(id);
+      return record === undefined ? [] : [[kind, record] as Part];
     });
   }
 
@@ -201,11 +203,11 @@ export class ControlState {
 
   /** Forgets ended sessions that have expired, and old calls. */
   protected forgetExpired(nowMicros: number): void {
-    const { ended_session: ended, call: calls } = this.#held;
+    const ended = this.#held.ended_session;
     for (const [id, { expiresMicros }] of ended) if (expiresMicros < nowMicros) ended.delete(id);
-    for (const [id, { micros }] of calls) {
-      if (micros + callMicrosMax > nowMicros) break;
-      calls.delete(id);
+    for (let oldest = this.#calls.oldest(); oldest !== undefined; oldest = this.#calls.oldest()) {
+      if (oldest.micros + callMicrosMax > nowMicros) break;
+      this.#calls.removeOldest();
     }
   }
 
@@ -216,8 +218,11 @@ export class ControlState {
 
   #put(part: Part): void {
     const [kind, record] = part;
+    if (kind === 'call') {
+      this.#putCall(record);
+      return;
+    }
     this.#unindex(part);
-    if (kind === 'call') this.#makeRoom(record);
     if (kind === 'erasure') this.#forgetCalls(record.organizationId);
     (this.#held[kind] as Map<string, unknown>).set(record.id, record);
     this.#index(part);
@@ -246,18 +251,15 @@ export class ControlState {
     if (this.#bySubject.get(text) === id) this.#bySubject.delete(text);
   }
 
-  /** Calls are in the order of their last try. */
-  #makeRoom({ id }: StoredCall): void {
-    const calls = this.#held.call;
-    const [oldest = ''] = calls.keys();
-    calls.delete(id);
-    if (calls.size >= callsMax) calls.delete(oldest);
+  #putCall(call: StoredCall): void {
+    this.#calls.set(call.id, call);
+    if (this.#calls.size > callsMax) this.#calls.removeOldest();
   }
 
   /** Answers name persons. */
   #forgetCalls(organization: string): void {
-    const calls = this.#held.call;
-    for (const [id, { organizationId }] of calls) if (organizationId === organization) calls.delete(id);
+    for (const { id, organizationId } of this.#calls.values())
+      if (organizationId === organization) this.#calls.delete(id);
   }
 
   #forgetOrganization({ id, slug }: Organization): void {
@@ -277,7 +279,7 @@ export class ControlState {
     this.#bySlug.delete(slug);
   }
 
-  #those<K extends Kind>(kind: K, ids: Iterable<string>): Records[K][] {
+  #those<K extends keyof Held>(kind: K, ids: Iterable<string>): Records[K][] {
     const held = this.#held[kind] as ReadonlyMap<string, Records[K]>;
     return [...ids].flatMap((id) => held.get(id) ?? []);
   }

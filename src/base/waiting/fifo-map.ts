@@ -18,6 +18,10 @@ export class FifoMap<V> {
     this.#entries.set(key, value);
   }
 
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
   values(): IterableIterator<V> {
     return this.#entries.values();
   }
