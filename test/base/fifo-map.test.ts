@@ -6,7 +6,10 @@ import { FifoMap } from '../../src/base/waiting/fifo-map.ts';
 describe('a map that gives up its oldest entry', () => {
   it('agrees with a list', () => {
     const step = fc.oneof(
-      fc.record({ kind: fc.constant('set' as const), key: fc.integer({ min: 0, max: 12 }) }),
+      fc.record({
+        kind: fc.constantFrom('set' as const, 'delete' as const),
+        key: fc.integer({ min: 0, max: 12 }),
+      }),
       fc.record({ kind: fc.constantFrom('remove' as const, 'oldest' as const), key: fc.constant(0) }),
     );
     fc.assert(
@@ -18,6 +21,9 @@ describe('a map that gives up its oldest entry', () => {
             const value = { n };
             map.set(String(key), value);
             model = [...model.filter((entry) => entry.key !== String(key)), { key: String(key), value }];
+          } else if (kind === 'delete') {
+            map.delete(String(key));
+            model = model.filter((entry) => entry.key !== String(key));
           } else if (kind === 'remove') {
             assert.equal(map.removeOldest(), model.shift()?.value);
           } else {
