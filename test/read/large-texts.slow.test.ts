@@ -41,17 +41,17 @@ describe('of large texts', () => {
     const message = { action: 1, timestamp: start };
     const events = Array.from({ length: 600 }, () => ({ msg, message }));
     await createRecorder(engine.storage)(org, events);
-    await copyEvents(engine.storage, org, 9);
-    // All of them are 144 MB.
-    const storage = withMemory(engine.storage, 200_000_000);
+    await copyEvents(engine.storage, org, 14);
+    // All of them are 216 MB.
+    const storage = withMemory(engine.storage, 260_000_000);
     const filter = { words: ['LARGE'] };
     const { total } = await search(storage, org, { filter, offset: 0, limit: 5 }, never);
-    assert.equal(total, 6_000);
+    assert.equal(total, 9_000);
     const { rows: planned } = await planExport(storage, org, filter);
-    assert.equal(planned, 6_000);
+    assert.equal(planned, 9_000);
     const exported = await createExportReader(storage, envelope)(org, { format: 'ndjson', filter }, 0, never);
-    assert.equal(exported.total, 6_000);
+    assert.equal(exported.total, 9_000);
     const lines = (await readText(toReadable(exported.stream))).split('\n');
-    assert.equal(lines.length, 6_001);
+    assert.equal(lines.length, 9_001);
   });
 });
