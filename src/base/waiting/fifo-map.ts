@@ -14,11 +14,12 @@ export class FifoMap<V> {
   }
 
   set(key: string, value: V): void {
-    this.#entries.delete(key);
+    this.delete(key);
     this.#entries.set(key, value);
   }
 
   delete(key: string): void {
+    if (this.#oldest?.[0] === key) this.#oldest = undefined;
     this.#entries.delete(key);
   }
 
@@ -33,15 +34,12 @@ export class FifoMap<V> {
   removeOldest(): V | undefined {
     const oldest = this.#peek();
     if (oldest === undefined) return undefined;
-    this.#entries.delete(oldest[0]);
-    this.#oldest = undefined;
+    this.delete(oldest[0]);
     return oldest[1];
   }
 
   #peek(): [string, V] | undefined {
-    if (this.#oldest !== undefined && this.#entries.get(this.#oldest[0]) === this.#oldest[1]) {
-      return this.#oldest;
-    }
+    if (this.#oldest !== undefined) return this.#oldest;
     let step = this.#iterator.next();
     if (step.done === true) {
       this.#iterator = this.#entries.entries();
