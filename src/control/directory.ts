@@ -18,6 +18,7 @@ import {
   Journal,
   type JournalDamage,
   type JournalHead,
+  type JournalPage,
   type JournalReader,
   type JournalRow,
 } from './journal.ts';
@@ -217,19 +218,14 @@ export class Directory extends ControlState {
     const isFirst = this.#refreshedMicros === 0;
     // The start may take as long as any read.
     const options: QueryOptions = isFirst ? {} : { timeoutMs: refreshMsMax };
-    while (await this.#journal.hasMore(this.#head, options)) {
-      const { rows, damage, erased, head } = await nextPage(
-        this.#journal,
-        this.#head,
-        { server: this.#deps.server, recorded: mark?.place ?? 0 },
-        options,
-      );
+    const reader = { server: this.#deps.server, recorded: mark?.place ?? 0 };
+    for await (const page of pagesAfter(this.#journal, this.#head, reader, options)) {
       // On a full disk a running engine may have rows that no file has.
       if (!isFirst) await storage.checked(() => Promise.resolve());
-      this.#damage.push(...damage);
-      this.#erased.push(...erased);
-      for (const row of rows) this.#take(row, false);
-      this.#head = head;
+      this.#damage.push(...page.damage);
+      this.#erased.push(...page.erased);
+      for (const row of page.rows) this.#take(row, false);
+      this.#head = page.head;
     }
     this.#checkErased();
     if (isFirst) this.#compare();
@@ -298,31 +294,28 @@ export async function readControlState(storage: Storage): Promise<ControlState> 
 
 class ReadState extends ControlState {
   async read(journal: Journal): Promise<void> {
-    let at = emptyJournal;
-    while (await journal.hasMore(at)) {
-      const { rows, head } = await nextPage(journal, at, {
-        server: undefined,
-        recorded: Number.MAX_SAFE_INTEGER,
-      });
+    const reader = { server: undefined, recorded: Number.MAX_SAFE_INTEGER };
+    for await (const { rows } of pagesAfter(journal, emptyJournal, reader))
       for (const row of rows) this.apply(row);
-      at = head;
-    }
   }
 }
 
-/** Rejects with EngineError if the rows that were there are not: a node may come and go for ever. */
-async function nextPage(
+/** Rejects with EngineError if the rows that were there are not: a node may come and go. */
+async function* pagesAfter(
   journal: Journal,
   head: JournalHead,
   reader: JournalReader,
   options: QueryOptions = {},
-) {
-  const page = await journal.read(head, reader, options);
-  if (page.head.place > head.place) return page;
-  throw new EngineError(
-    'unreachable',
-    `No cluster node answers that has row ${head.place + 1} of the journal`,
-  );
+): AsyncGenerator<JournalPage> {
+  if (!(await journal.hasMore(head, options))) return;
+  let isEmpty = true;
+  for await (const page of journal.read(head, reader, options)) {
+    isEmpty = false;
+    yield page;
+  }
+  if (!isEmpty) return;
+  const message = `No cluster node answers that has row ${head.place + 1} of the journal`;
+  throw new EngineError('unreachable', message);
 }
 
 /** Undefined if nothing changes. */

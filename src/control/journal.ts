@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { linesOf } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { everyReplicaOf, everywhere, requireMajority } from '../storage/cluster.ts';
 import type { QueryOptions, Storage } from '../storage/storage.ts';
 import type { Part } from './records.ts';
 
-/** A page has a little more bytes. */
-const pageRows = 30_000;
-const pageBytes = 16 * 1024 * 1024;
+const rowsMax = 30_000;
 /** How long an INSERT without an answer is looked for. */
 const doubtMsMax = 10_000;
 const doubtPollMs = 100;
@@ -101,22 +100,10 @@ const jsonOf = (name: string, whole: string): string =>
   `multiIf(erased AND ${name} = '', '[]', ${sha256Of(name)} = ${name}_sha256, ${whole}, 'null')`;
 /** `ReadRow` as lines of JSON. The engine checks each row at a fraction of Node's time. Only whole texts are certainly JSON. */
 const readLines = (table: string): string => `
-  SELECT concat('[', toString(place), ',"', toString(id), '","', toString(org), '","', toString(server), '","', digest, '",',
-    if(previous != '' AND previous = lagInFrame(digest) OVER (ORDER BY place ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), 'true',
-      toJSONString(previous)),
-    ',', if(erased, 'true', 'false'), ',', ${jsonOf('parts', 'parts')}, ',',
+  SELECT concat('[', toString(place), ',"', toString(id), '","', toString(org), '","', toString(server), '","', ${digestOfRow}, '",',
+    toJSONString(previous), ',', if(erased, 'true', 'false'), ',', ${jsonOf('parts', 'parts')}, ',',
     ${jsonOf('events', `if(if(server = {server:UUID}, place > {recorded:UInt64}, server = '${anyServer}'), events, '[]')`)}, ']')
-  FROM (SELECT *, ${digestOfRow} AS digest FROM ${table}
-    WHERE place > {place:UInt64} AND place <= (${lastOfPage(table)}) ORDER BY place LIMIT ${pageRows})
-  ORDER BY place FORMAT TSVRaw`;
-
-/** Before a number of bytes the engine would sort all rows. */
-const lastOfPage = (table: string): string => `
-  SELECT max(place) FROM (
-    SELECT place, bytes, sum(bytes) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS through
-    FROM (SELECT place, length(parts) + length(events) AS bytes FROM ${table}
-      WHERE place > {place:UInt64} ORDER BY place LIMIT ${pageRows}))
-  WHERE through - bytes < ${pageBytes}`;
+  FROM ${table} WHERE place > {place:UInt64} ORDER BY place FORMAT TSVRaw`;
 
 type ReadRow = readonly [
   place: number,
@@ -124,8 +111,7 @@ type ReadRow = readonly [
   org: string,
   server: string,
   digest: string,
-  /** True: of the previous row. */
-  previous: string | true,
+  previous: string,
   erased: boolean,
   parts: readonly Part[] | null,
   events: readonly string[] | null,
@@ -174,23 +160,28 @@ export class Journal {
     return { ...entry, place: row.place, digest };
   }
 
-  /** The next rows behind `head`, with the events that the reader may have to hand to ingest. Rejects with EngineError. */
-  async read(
+  /**
+   * All rows behind `head`, as the engine sends them, with the events that the reader may have to hand to ingest. Rejects with
+   * EngineError.
+   */
+  async *read(
     head: JournalHead,
     { server = nilUuid, recorded }: JournalReader,
     options: QueryOptions = {},
-  ): Promise<JournalPage> {
+  ): AsyncGenerator<JournalPage> {
     const storage = this.#storage;
-    const query = readLines(everyReplicaOf(storage, 'journal'));
     await requireMajority(storage);
+    const query = readLines(everyReplicaOf(storage, 'journal'));
     const parameters = { place: head.place, recorded, server };
-    const rows = await storage.readRows<ReadRow>(query, parameters, {
-      ...options,
-      ...(storage.cluster !== undefined && { settings: everywhere }),
-    });
-    const reading = new Reading(head);
-    for (const row of rows) reading.take(row);
-    return reading.page();
+    const settings = storage.cluster === undefined ? {} : everywhere;
+    let last = head;
+    for await (const lines of linesOf(await storage.flow(query, parameters, { ...options, settings }))) {
+      const reading = new Reading(last);
+      for (const line of lines) reading.take(JSON.parse(line) as ReadRow);
+      const page = reading.page();
+      last = page.head;
+      yield page;
+    }
   }
 
   /** Whether rows follow, at a quarter of the cost of `read`. Rejects with EngineError. */
@@ -276,7 +267,7 @@ export class Journal {
     names: string,
     condition: string,
     parameters: object,
-    { limit = pageRows, ...options }: QueryOptions & { readonly limit?: number } = {},
+    { limit = rowsMax, ...options }: QueryOptions & { readonly limit?: number } = {},
   ): Promise<T[]> {
     const storage = this.#storage;
     await requireMajority(storage);
@@ -312,8 +303,7 @@ class Reading {
     if (place <= head.place) return;
     for (let missing = head.place + 1; missing < place; missing += 1)
       this.#damage.push({ place: missing, detail: 'is missing', organization: undefined });
-    const follows = previous === true || previous === head.digest;
-    if (place === head.place + 1 && !follows)
+    if (place === head.place + 1 && previous !== head.digest)
       this.#damage.push({ place: Math.max(place - 1, 1), detail: altered, organization: undefined });
     this.#head = { place, digest };
     if (parts === null || events === null) {

@@ -53,6 +53,17 @@ export function toReadable(flow: ByteFlow): Readable {
   return readable;
 }
 
+/** Whole lines of UTF-8 text without their ends, as they come. */
+export async function* linesOf(flow: ByteFlow): AsyncGenerator<string[]> {
+  let begun = '';
+  for await (const text of toReadable(flow).setEncoding('utf8')) {
+    const lines = `${begun}${text}`.split('\n');
+    begun = lines.pop() ?? '';
+    if (lines.length > 0) yield lines;
+  }
+  if (begun !== '') yield [begun];
+}
+
 /** A stream destroyed before its end has failed. */
 export function fromReadable(stream: Readable): ByteFlow {
   let destroyed = false;
