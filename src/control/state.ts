@@ -27,23 +27,28 @@ const byEmail = (a: User, b: User): number =>
   a.emailLower < b.emailLower ? -1 : a.emailLower > b.emailLower ? 1 : 0;
 const byAge = (a: ApiKey, b: ApiKey): number => a.createdMicros - b.createdMicros || (a.id < b.id ? -1 : 1);
 
-/** Ids by a text that several objects may share. */
+/** Ids by a text that several objects may share. Arrays: most have one, and a Set of one takes far more memory and time. */
 class Index {
-  readonly #ids = new Map<string, Set<string>>();
+  readonly #ids = new Map<string, string[]>();
 
+  /** An id that is not there yet. */
   add(text: string, id: string): void {
     const ids = this.#ids.get(text);
-    if (ids === undefined) this.#ids.set(text, new Set([id]));
-    else ids.add(id);
+    if (ids === undefined) this.#ids.set(text, [id]);
+    else ids.push(id);
   }
 
   remove(text: string, id: string): void {
-    const ids = this.#ids.get(text);
-    ids?.delete(id);
-    if (ids?.size === 0) this.#ids.delete(text);
+    const others = this.of(text).filter((one) => one !== id);
+    if (others.length > 0) this.#ids.set(text, others);
+    else this.#ids.delete(text);
   }
 
-  of(text: string): Iterable<string> {
+  forget(text: string): void {
+    this.#ids.delete(text);
+  }
+
+  of(text: string): readonly string[] {
     return this.#ids.get(text) ?? [];
   }
 }
@@ -224,28 +229,32 @@ export class ControlState {
     }
     this.#unindex(part);
     if (kind === 'erasure') this.#forgetCalls(record.organizationId);
-    (this.#held[kind] as Map<string, unknown>).set(record.id, record);
+    const held = this.#held[kind] as Map<string, unknown>;
+    if (!held.has(record.id)) this.#indexNew(part);
+    held.set(record.id, record);
     this.#index(part);
     if (kind === 'organization' && record.deletedMicros !== undefined) this.#forgetOrganization(record);
   }
 
-  #index([kind, record]: Part): void {
-    if (kind === 'organization') this.#bySlug.set(record.slug, record.id);
+  /** A record never moves to another organization. */
+  #indexNew([kind, record]: Part): void {
+    if (kind === 'user') this.#usersOf.add(record.organizationId, record.id);
     if (kind === 'api_key' && record.organizationId !== undefined)
       this.#keysOf.add(record.organizationId, record.id);
-    if (kind === 'user') {
-      this.#usersOf.add(record.organizationId, record.id);
-      this.#byEmail.add(record.emailLower, record.id);
-    }
+  }
+
+  #index([kind, record]: Part): void {
+    if (kind === 'organization') this.#bySlug.set(record.slug, record.id);
+    if (kind === 'user') this.#byEmail.add(record.emailLower, record.id);
     if (kind === 'identity' && record.issuer !== '')
       this.#bySubject.set(subjectText(record.organizationId, record.issuer, record.subject), record.id);
   }
 
   /** Forgets how the record before was found. */
   #unindex([kind, { id }]: Part): void {
-    if (kind === 'user') this.#byEmail.remove(this.#held.user.get(id)?.emailLower ?? '', id);
-    if (kind !== 'identity') return;
-    const before = this.#held.identity.get(id);
+    const user = kind === 'user' ? this.#held.user.get(id) : undefined;
+    if (user !== undefined) this.#byEmail.remove(user.emailLower, id);
+    const before = kind === 'identity' ? this.#held.identity.get(id) : undefined;
     if (before === undefined) return;
     const text = subjectText(before.organizationId, before.issuer, before.subject);
     if (this.#bySubject.get(text) === id) this.#bySubject.delete(text);
@@ -269,18 +278,16 @@ export class ControlState {
       this.#unindex(['identity', this.identityOf(user)]);
       this.#held.user.delete(user.id);
       this.#held.identity.delete(user.id);
-      this.#usersOf.remove(id, user.id);
     }
-    for (const key of this.apiKeys(id)) {
-      this.#held.api_key.delete(key.id);
-      this.#keysOf.remove(id, key.id);
-    }
+    for (const key of this.apiKeys(id)) this.#held.api_key.delete(key.id);
+    this.#usersOf.forget(id);
+    this.#keysOf.forget(id);
     for (const kind of ['organization', 'policy', 'sign_on'] as const) this.#held[kind].delete(id);
     this.#bySlug.delete(slug);
   }
 
-  #those<K extends keyof Held>(kind: K, ids: Iterable<string>): Records[K][] {
+  #those<K extends keyof Held>(kind: K, ids: readonly string[]): Records[K][] {
     const held = this.#held[kind] as ReadonlyMap<string, Records[K]>;
-    return [...ids].flatMap((id) => held.get(id) ?? []);
+    return ids.flatMap((id) => held.get(id) ?? []);
   }
 }

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
-import { fromReadable, peekFlow, toReadable } from '../../src/base/bytes/byte-flow.ts';
+import { fromReadable, linesOf, peekFlow, toReadable } from '../../src/base/bytes/byte-flow.ts';
 
 async function textOf(stream: Readable): Promise<string> {
   const pieces: Buffer[] = [];
@@ -23,6 +23,29 @@ test('a flow whose beginning is exchanged keeps the rest, however it comes in pi
         assert.ok(text.startsWith(begun) && begun.length >= Math.min(bytes, text.length));
         const whole = await textOf(toReadable(continueWith(Buffer.from('<>'))));
         assert.equal(whole, `<>${text.slice(begun.length)}`);
+      },
+    ),
+  );
+});
+
+test('lines are whole, wherever the pieces end', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: fc.constantFrom('a', 'ä', '😀', '\n'), maxLength: 30 }),
+      fc.array(fc.nat({ max: 100 }), { maxLength: 9 }),
+      async (text, cuts) => {
+        const bytes = Buffer.from(text);
+        const ends = [...cuts.filter((cut) => cut < bytes.length), bytes.length].sort((a, b) => a - b);
+        const pieces = ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end));
+        const lines: string[] = [];
+        for await (const some of linesOf(fromReadable(Readable.from(pieces)))) lines.push(...some);
+        assert.deepEqual(
+          lines,
+          text
+            .replace(/\n$/, '')
+            .split('\n')
+            .slice(text === '' ? 1 : 0),
+        );
       },
     ),
   );
