@@ -2,7 +2,7 @@ import { type ByteFlow, peekFlow } from '../base/bytes/byte-flow.ts';
 import { onShard } from '../storage/cluster.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
-import { byteOrderMark, csvAliases, csvColumns, csvHeader, countLongCells } from './export-csv.ts';
+import { byteOrderMark, csvAliases, csvHeader, csvLine, countLongCells } from './export-csv.ts';
 import { type AuditFilter, type EventSchema, type Where, whereClause } from './filter.ts';
 import { type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { countQuery } from './offset-index.ts';
@@ -84,23 +84,18 @@ function eventForm({ head, tail }: EventEnvelope, request: ExportRequest, nowMic
   };
 }
 
-/** Cells are quoted strings; the total is inside the quotation marks of the first. */
 function csvForm(request: ExportRequest): Form {
-  const names = csvColumns.map((_, index) => `c${index}`);
   return {
-    inner: csvColumns.join(', '),
-    outer: [withTotal('c0', request.bom), ...names.slice(1)].join(', '),
+    inner: `${csvLine} AS line`,
+    outer: withTotal('line', request.bom),
     settings: {
       ...envelopeSettings({ before: '', rowBefore: '', rowAfter: '\r\n', after: '' }),
       format_custom_row_between_delimiter: '',
-      format_custom_escaping_rule: 'CSV',
-      format_custom_field_delimiter: ',',
-      format_csv_delimiter: ',',
-      // Computing the cells is most of the work: two threads do it before their rows are merged.
+      // Making the lines is most of the work: two threads do it before the lines are merged.
       max_threads: 2,
       query_plan_execute_functions_after_sorting: 0,
     },
-    lead: '"',
+    lead: '',
     empty: '',
     preamble: request.bare === true ? '' : `${request.bom === true ? byteOrderMark : ''}${csvHeader}`,
   };
