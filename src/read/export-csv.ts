@@ -100,13 +100,16 @@ export const csvHeader = `${csvNames.join(',')}\r\n`;
 /** `WITH` aliases of the cells. */
 export const csvAliases = aliases;
 
-const quoted = columns.map(({ cell, isText }) => (isText ? `replaceAll(${cell}, '"', '""')` : cell));
+const cells = columns.map(({ cell, isText }) => (isText ? `replaceAll(${cell}, '"', '""')` : cell));
 
 /**
  * A line without its end. One text costs the engine less than its CSV format, and one search for formulas less than one for each
- * cell. Quotation marks within a cell are doubled, so a formula behind `","` is the begin of a cell.
+ * cell. Quotation marks within a cell are doubled, so a formula behind `","` is the begin of a cell. `extra_map`, the last cell, is
+ * an object: no formula.
  */
-export const csvLine = `replaceRegexpAll(concat('"', ${quoted.join(`, '","', `)}, '"'), '","(${formula})', '","\\'\\\\1')`;
+export const csvLine =
+  `concat(replaceRegexpAll(concat('"', ${cells.slice(0, -1).join(`, '","', `)}), ` +
+  `'","(${formula})', '","\\'\\\\1'), '","', ${cells.at(-1)}, '"')`;
 
 export const byteOrderMark = '\uFEFF';
 
