@@ -20,6 +20,7 @@ import { readCases } from './cases/read-cases.ts';
 import { benchPassThrough, benchRead, type ReadPlan } from './cases/reads.ts';
 import { benchRewrites } from './cases/rewrites.ts';
 import { benchSoak } from './cases/soak.ts';
+import { benchSustained } from './cases/sustained.ts';
 import { benchUpkeep } from './cases/upkeep.ts';
 import { benchWeb } from './cases/web.ts';
 import { benchPeer, peers } from './cases/peers.ts';
@@ -56,7 +57,7 @@ const followCases = [
 
 /** Each group has its own service and engine, so that groups do not affect each other. */
 async function inLab(
-  options: Options,
+  options: Pick<Options, 'url'>,
   run: (lab: Lab) => Promise<void>,
   more: Omit<LabOptions, 'url'> = {},
 ): Promise<void> {
@@ -123,7 +124,8 @@ export async function runLoadCases(options: Options, sink: Sink): Promise<void> 
       const plan = { events: peersRows, seconds, clients, wanted: sink.wanted };
       return inLab(options, async (lab) => sink.add(await benchPeer(lab, peer, plan)));
     });
-  // Takes minutes, so it runs only if selected by name.
+  // These take minutes, so they run only if selected by name.
+  if (options.only.includes('ingest.sustained')) await runSustained(options, sink);
   if (options.only.some((one) => one.startsWith('upkeep'))) await runUpkeep(options, sink);
 }
 
@@ -148,6 +150,15 @@ async function runSoak(options: Options, sink: Sink): Promise<void> {
     // In a full run, ten minutes are too long.
     const seconds = options.only.includes('soak') ? options.seconds : Math.min(60, options.seconds * 6);
     const { result, series } = await benchSoak(ready, seconds);
+    sink.add([result]);
+    sink.addSeries(series);
+  });
+}
+
+async function runSustained({ url, rows, clients }: Options, sink: Sink): Promise<void> {
+  await inLab({ url }, async (lab) => {
+    const sender = await prepareSender(lab, { events: Math.min(rows, sliceEvents), slices: 1, clients });
+    const { result, series } = await benchSustained(sender, rows);
     sink.add([result]);
     sink.addSeries(series);
   });
