@@ -44,7 +44,7 @@ const known = /^(\/|"accepted":0|"total":0|errors$)/;
 
 test('what one sees is in the program', () => {
   const all = literals(page.slice(0, alertsAt));
-  assert.ok(all.length > 50, `${all.length}`);
+  assert.ok(all.length > 40, `${all.length}`);
   for (const literal of all)
     if (!known.test(literal)) assert.ok(isSaid(literal), `the program does not say: ${literal}`);
 });
