@@ -15,7 +15,7 @@ import { newestMigration } from '../storage/migration-files.ts';
 import type { Storage } from '../storage/storage.ts';
 import { version } from '../tools/version.ts';
 import { limits } from './limits.ts';
-import { bytesBelow, type BackupPlace, type BackupRecord, recordName } from './place.ts';
+import { bytesBelow, type BackupDirectory, type BackupRecord, recordName } from './backup-directory.ts';
 import { copyTables } from './statements.ts';
 import { stepNames } from './tables.ts';
 
@@ -41,7 +41,7 @@ interface BackupSession {
 }
 
 interface TakeOptions {
-  readonly place: BackupPlace;
+  readonly place: BackupDirectory;
   readonly momentMs: number;
   readonly isFull: boolean;
   readonly withSecrets: boolean;

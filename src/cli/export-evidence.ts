@@ -17,7 +17,7 @@ import { createProgress, type ProgressIo } from '../tools/progress.ts';
 import { readErasures } from './verify/erasures.ts';
 import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
 import { readPolicies } from './verify/policies.ts';
-import { historyOf, type PlacedEvent } from '../tools/verify/policies.ts';
+import { historyOf, type PositionedEvent } from '../tools/verify/policies.ts';
 
 /** Tiles whose events are read at once: 2,048 events. */
 const evidenceTilesAtOnce = 8;
@@ -98,7 +98,7 @@ async function readHead(
   return { head, erasures, history: historyOf(policies) };
 }
 
-const lineOf = ({ position, seq, source, shown }: PlacedEvent) => ({
+const lineOf = ({ position, seq, source, shown }: PositionedEvent) => ({
   n: position,
   seq: String(seq),
   shown: shown.toString('base64'),

@@ -117,10 +117,10 @@ export async function askServer(
   }
 }
 
-function resultOf(told: CommandAnswer): { readonly result: unknown } {
-  if ('failure' in told) throw new Error(told.failure);
-  if (!('problem' in told)) return { result: told.result };
-  const { code, detail, members } = told.problem;
+function resultOf(answer: CommandAnswer): { readonly result: unknown } {
+  if ('failure' in answer) throw new Error(answer.failure);
+  if (!('problem' in answer)) return { result: answer.result };
+  const { code, detail, members } = answer.problem;
   throw new Problem(code, detail, { members: { ...members } });
 }
 

@@ -11,7 +11,7 @@ export class ErasureReconciler {
   readonly #options: ReconcilerOptions;
   readonly #loop: ReconcilerLoop;
   /** Erasures that wait for the end of a hold, and of which that was told. */
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -63,9 +63,9 @@ export class ErasureReconciler {
     const { id, organizationId: organization, events } = erasure;
     const done = await carryOutErasure(this.#options, erasure, signal);
     if (done === 'held') {
-      if (!this.#told.has(id))
+      if (!this.#reported.has(id))
         log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
-      this.#told.add(id);
+      this.#reported.add(id);
       return false;
     }
     log.info({ organization, erasure: id, events }, 'a person is erased from events');

@@ -71,7 +71,7 @@ export class ReconcilerLoop {
   }
 
   /**
-   * Does one job of a turn, of one organization, unless another process has taken over. What it rejects with is told, and
+   * Does one job of a turn, of one organization, unless another process has taken over. Its failure is reported, and
    * kept from the jobs behind it: so one organization holds up no other.
    */
   async job(
@@ -84,12 +84,12 @@ export class ReconcilerLoop {
       await work();
     } catch (error) {
       if (signal?.aborted === true) throw error;
-      this.tell(error, facts);
+      this.report(error, facts);
     }
   }
 
   /** Says that some of a turn failed, and is for a later one. */
-  tell(error: unknown, facts: Readonly<Record<string, string>> = {}): void {
+  report(error: unknown, facts: Readonly<Record<string, string>> = {}): void {
     this.#failures.inc({ task: this.#task });
     this.#options.log.warn({ ...facts, ...errorFacts(error) }, this.#failed);
   }

@@ -46,7 +46,7 @@ export class RetentionReconciler {
   readonly #loop: ReconcilerLoop;
   readonly #planned: PlannedRemovals;
   /** Organizations whose retention differs from their setting, and that was logged. */
-  readonly #told = new Map<string, number>();
+  readonly #reported = new Map<string, number>();
   /** Events of policies found when nothing else had expired. */
   readonly #clean = new Map<string, string>();
   readonly #removed = counter(
@@ -125,8 +125,8 @@ export class RetentionReconciler {
     const { id, slug } = organization;
     const ended = await this.#wouldEnd(policy, days);
     if (ended > 0) {
-      if (this.#told.get(id) === days) return;
-      this.#told.set(id, days ?? 0);
+      if (this.#reported.get(id) === days) return;
+      this.#reported.set(id, days ?? 0);
       log.warn(
         {
           organization: slug,
@@ -262,7 +262,7 @@ export class RetentionReconciler {
     // The engine completes it; a later turn looks.
     const idle: RemovalPlan[] = [];
     for (const plan of plans) if ((await removal.underWay(plan.organization)) === 0) idle.push(plan);
-    const failed = (error: unknown): void => this.#loop.tell(error);
+    const failed = (error: unknown): void => this.#loop.report(error);
     const done = await removal.carryOut(idle, { signal, still, failed });
     for (const { organization, beforeMicros, counts } of done) {
       const events = counts.reduce((sum, { rows }) => sum + rows, 0);

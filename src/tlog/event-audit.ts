@@ -91,13 +91,13 @@ export class EventAudit {
 
   #add(events: Buffer, at: number): number {
     const { seq, time, eventHash } = entryAt(events.subarray(at, at + entryBytes), 0);
-    this.#tell({ kind: 'added', position: this.#position, seq, time }, eventHash);
+    this.#report({ kind: 'added', position: this.#position, seq, time }, eventHash);
     return at + entryBytes;
   }
 
   #miss(entry: Entry): void {
     this.#displace(entry);
-    this.#tell({ kind: 'missing', position: this.#position, seq: entry.seq, time: entry.time });
+    this.#report({ kind: 'missing', position: this.#position, seq: entry.seq, time: entry.time });
   }
 
   #alter(entry: Entry, now: Entry): void {
@@ -109,16 +109,17 @@ export class EventAudit {
       seq: entry.seq,
       time: entry.time,
     } as const;
-    this.#tell(difference, isOther ? now.eventHash : undefined);
+    this.#report(difference, isOther ? now.eventHash : undefined);
   }
 
   /** `strange`: the hash of an event that the tree may have elsewhere. */
-  #tell(difference: Difference, strange?: Uint8Array): void {
+  #report(difference: Difference, strange?: Uint8Array): void {
     const key = strange === undefined ? undefined : Buffer.from(strange).toString('latin1');
     const movedFrom = key === undefined ? undefined : this.#displaced.get(key);
-    const told = movedFrom === undefined ? difference : { ...difference, kind: 'moved' as const, movedFrom };
-    this.#counts[told.kind] += 1;
-    this.#first ??= told;
+    const reported =
+      movedFrom === undefined ? difference : { ...difference, kind: 'moved' as const, movedFrom };
+    this.#counts[reported.kind] += 1;
+    this.#first ??= reported;
     if (key !== undefined && movedFrom === undefined && this.#strange.size < rememberedMax)
       this.#strange.set(key, difference);
   }

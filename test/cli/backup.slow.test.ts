@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
-import { BackupPlace } from '../../src/backup/place.ts';
+import { BackupDirectory } from '../../src/backup/backup-directory.ts';
 import { backupSteps } from '../../src/backup/tables.ts';
 import { BackupRun } from '../../src/backup/take.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -147,7 +147,7 @@ test('a backup is a full one once the last is larger than half of that which it 
 test('every file that is missing, altered or new is named, and nothing is restored', async () => {
   const directory = join(root, 'damaged');
   const { id } = await taken(directory);
-  const place = new BackupPlace(directory);
+  const place = new BackupDirectory(directory);
   const chain = await place.chainOf();
   const look = async () =>
     (await place.findings(chain, () => undefined)).map(({ kind, path }) => [kind, path]);
@@ -202,9 +202,9 @@ test('a run that was killed is noted, and nothing stands on it; wrong options ar
   const place = join(root, 'refusing');
   const { id } = await taken(place);
   await mkdir(join(place, `${id.replace(/.$/, 'x')}.unfinished`));
-  const inFuture = await new BackupPlace(place).nextId(Date.now() + 86_400_000);
+  const inFuture = await new BackupDirectory(place).nextId(Date.now() + 86_400_000);
   await mkdir(join(place, inFuture));
-  assert.ok((await new BackupPlace(place).nextId(Date.now())) > inFuture, 'the clock was set back');
+  assert.ok((await new BackupDirectory(place).nextId(Date.now())) > inFuture, 'the clock was set back');
   await rm(join(place, inFuture), { recursive: true });
   assert.match((await taken(place)).notes.join(), /unfinished belongs to an interrupted or running backup/);
   const used = join(root, 'used');
@@ -327,7 +327,7 @@ test('nothing stands on a backup that still has a person who was erased since, a
     const storage = Object.assign(Object.create(source.storage) as Storage, { command });
     const session = { storage, config: loadConfig({ DATA_DIR: source.dataDir }), isShared: true };
     const options = { momentMs: Date.now(), isFull: false, withSecrets: false, isFullSpeed: true };
-    const run = new BackupRun(session, { ...options, place: new BackupPlace(place) });
+    const run = new BackupRun(session, { ...options, place: new BackupDirectory(place) });
     const before = await readdir(place);
     await assert.rejects(() => run.run(), /an erasure of a person began or ended meanwhile; run this again/);
     assert.deepEqual(await readdir(place), before);

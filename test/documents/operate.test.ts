@@ -20,7 +20,7 @@ function named(heading: string): string[] {
 }
 
 test('the table of checks has all that doctor makes of what the service stands on', () => {
-  const made = Array.from(doctor.matchAll(/checkOfPlace\(\s*'(\w+)'/g), ([, name = '']) => name);
+  const made = Array.from(doctor.matchAll(/hostCheck\(\s*'(\w+)'/g), ([, name = '']) => name);
   assert.ok(made.length > 10);
   assert.deepEqual(named('check').toSorted(), [...new Set(made)].toSorted());
 });

@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { Problem } from '../../src/base/errors/problem.ts';
 import { checkpointFiles, Checkpoints, readTrust } from '../../src/tools/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/tools/verify/evidence-file.ts';
-import { atPlace, contradictionsIn } from '../../src/tools/verify/report.ts';
+import { findingAt, contradictionsIn } from '../../src/tools/verify/report.ts';
 import { encodeEntry, entryAt, expiryOf, hasExpired } from '../../src/tlog/entry.ts';
 import { ErasureHistory } from '../../src/tlog/erasure.ts';
 import { EventAudit } from '../../src/tlog/event-audit.ts';
@@ -50,7 +50,7 @@ test('an entry of which somebody has made any other bytes is named all the same'
   const root = sha256(Buffer.from('another'));
   const rule = fc.property(bytes, (changed) => {
     const entry = entryAt(Buffer.from(changed), 0);
-    const { detail, time } = atPlace('altered', 0, entry, 'differs from the recorded event');
+    const { detail, time } = findingAt('altered', 0, entry, 'differs from the recorded event');
     assert.ok(detail.includes(`${time ?? 'its time is invalid'}, order number ${entry.seq})`));
     assert.match(expiryOf(entry) ?? 'never', /^(never|\d{4}-\d\d-\d\d)$/);
     const tree = new TreeAudit([{ origin: 'log', size: 1, root }]);

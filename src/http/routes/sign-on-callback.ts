@@ -14,7 +14,7 @@ import { type Reply, seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
-import { nameOfProvider } from '../sign-on-place.ts';
+import { nameOfProvider } from '../sign-on-address.ts';
 import { isHostOf } from '../tenant-host.ts';
 import { toProblem } from '../problem-reply.ts';
 import { selfAuditOrigin } from '../self-audit.ts';

@@ -82,8 +82,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/erasure/events-of.ts',
-        find: 'rows.map((row) => ({ ...row, ...toBe.get(row.place) }))',
-        put: 'rows.map((row) => ({ ...row, ...(toBe.size < 0 ? toBe.get(row.place) : {}) }))',
+        find: 'rows.map((row) => ({ ...row, ...toBe.get(row.number) }))',
+        put: 'rows.map((row) => ({ ...row, ...(toBe.size < 0 ? toBe.get(row.number) : {}) }))',
       },
       {
         file: 'src/storage/replaced-events.ts',

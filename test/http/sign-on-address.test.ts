@@ -5,7 +5,7 @@ import type { Organization } from '../../src/control/organizations.ts';
 import { defaultSignOn } from '../../src/control/default-sign-on.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { attemptCookie } from '../../src/http/session-cookie.ts';
-import { nameOfProvider, redirectUri } from '../../src/http/sign-on-place.ts';
+import { nameOfProvider, redirectUri } from '../../src/http/sign-on-address.ts';
 import { Attempts, newAttempt } from '../../src/sign-on/attempt.ts';
 import { limits } from '../../src/sign-on/limits.ts';
 

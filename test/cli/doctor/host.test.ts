@@ -10,7 +10,7 @@ import {
   checkSyncedWrites,
   faultsOf,
   mountFor,
-} from '../../../src/cli/doctor/place.ts';
+} from '../../../src/cli/doctor/host.ts';
 import { makeAuthority } from '../../support/certificates.ts';
 import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 
