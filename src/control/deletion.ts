@@ -103,7 +103,6 @@ const tables = [
   'erasure_rows',
 ];
 
-/** Which of some organizations have such rows, whoever has put them there. */
 export async function withRowsLeft(storage: Storage, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const queries = tables.map(
     (table) => `SELECT DISTINCT toString(org) AS organization FROM ${table} WHERE org IN {ids:Array(UUID)}`,

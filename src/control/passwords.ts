@@ -8,11 +8,11 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const passwordCharactersMin = 12;
 
-/** A well-formed hash of no password: unknown users are verified against it, and take as long. A test compares its parameters. */
+/** Hash of no password: a check of an unknown user takes as long. A test compares its parameters. */
 export const noPassword =
   '$argon2id$v=19$m=19456,t=2,p=1$Lx4cKZ3vJ1pQm0uVb7sT9A$q3Zc8YkN5r1UjW6hTtLx0aE2sVdG9mPoB4iKfR7uHwM';
 
-/** Keyboards differ in how they compose the same letters: compare what was meant. */
+/** Keyboards compose the same letters differently. */
 function normalized(password: string): string {
   return password.normalize('NFKC');
 }

@@ -29,7 +29,7 @@ interface Options extends ReconcilerOptions {
 const allOrder = 2n ** 64n - 1n;
 
 /**
- * Makes policies of settings if no event goes, and removes what has expired. Readers do not see expired events (read/readers.ts).
+ * Makes policies of settings if no event goes, and removes expired events.
  *
  *     expired ─▶ planned: an event, a metric, `org show` ─▶ the grace period, while servers run ─▶ removal
  *                  └─▶ cancelled where the policy or the clock goes back
@@ -38,14 +38,13 @@ const allOrder = 2n ** 64n - 1n;
  *                     ▲ └no─▶ mutation of the engine, of one month ─▶ all months done: plan ended
  *                     └───────────────────────┘
  *
- * A hold looks for plans after it is written, and a removal reads the journal after its plan: of two at once one sees the other. The
- * next turn continues a plan that a crash left.
+ * The next turn continues a plan that a crash left.
  */
 export class RetentionReconciler {
   readonly #options: Options;
   readonly #loop: ReconcilerLoop;
   readonly #planned: PlannedRemovals;
-  /** Organizations whose retention differs from their setting, and that was logged. */
+  /** Organizations whose retention is logged as differing from their setting. */
   readonly #reported = new Map<string, number>();
   /** Events of policies found when nothing else had expired. */
   readonly #clean = new Map<string, string>();
@@ -115,7 +114,7 @@ export class RetentionReconciler {
     }
   }
 
-  /** Unless somebody must confirm what would go. */
+  /** Unless it needs confirmation. */
   async #follow(
     organization: Organization,
     policy: RetentionPolicy,
@@ -209,7 +208,7 @@ export class RetentionReconciler {
           if (!(await this.#plan(organization, expired))) this.#clean.set(id, state);
           return;
         }
-        if (!this.#planned.isDue(planned) || !(await this.#isTold(policy, watermarkOf(id)))) return;
+        if (!this.#planned.isDue(planned) || !(await this.#isInTree(policy, watermarkOf(id)))) return;
         const plan = await removal.plan(planned, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
         // A later turn removes what is above the watermark.
@@ -234,12 +233,12 @@ export class RetentionReconciler {
   }
 
   /** Nothing goes before the policy's event is in the tree. */
-  async #isTold(policy: RetentionPolicy, below: bigint): Promise<boolean> {
+  async #isInTree(policy: RetentionPolicy, below: bigint): Promise<boolean> {
     const recorded = await this.#recordedAt(policy);
     return recorded !== undefined && recorded < below;
   }
 
-  /** Without this event nobody could tell removals from losses. */
+  /** Without this event removals would look like losses. */
   async #recordedAt({ id, version }: RetentionPolicy): Promise<bigint | undefined> {
     const [row] = await this.#options.storage.rows<{ n: string; first: string }>(
       `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)}
