@@ -72,7 +72,7 @@ export class BackupRun {
   /** Rejects with an Error for the operator, or an EngineError, without leaving a backup. */
   async run(): Promise<TakenBackup> {
     const { place } = this.#options;
-    // The other run may be on another machine, so this one cannot tell.
+    // The other run may be on another machine, so this one cannot check it.
     const words = 'belongs to an interrupted or running backup; remove it if no other backup runs';
     this.#notes.push(...(await place.unfinished()).map((name) => `${place.path(name)} ${words}`));
     const erasures = (await readControlState(this.#session.storage)).erasures();

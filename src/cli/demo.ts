@@ -97,7 +97,7 @@ async function createLogins(
   return { logins, ids };
 }
 
-/** Number of an earlier demo's events, and a moment of the week in which it was made. */
+/** Number of an earlier demo's events, and a moment of its week. */
 async function earlierEvents(
   storage: Storage,
   profile: Profile,

@@ -27,7 +27,7 @@ function checkNotHeld(state: ControlState, id: string): void {
   if (policyOf(state, id).heldMicros !== undefined) throw isHeld();
 }
 
-/** What a deletion would remove. */
+/** Counts of a planned deletion. */
 export type DeletionPreview = Omit<Deletion, 'startedMicros' | 'finishedMicros'>;
 
 /** Throws Problem `not_found`, and `conflict` if it is held. */

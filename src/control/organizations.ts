@@ -22,7 +22,7 @@ export interface OrganizationSettings {
 export interface ChangedOrganization {
   readonly before: Organization;
   readonly now: Organization;
-  /** Undefined where the retention was not named. */
+  /** Undefined if the retention was not given. */
   readonly policy: PolicyChange | undefined;
 }
 

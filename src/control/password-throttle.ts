@@ -16,7 +16,7 @@ export interface Attempt {
   readonly client: string;
   /** Has a session of this account. */
   readonly signedIn: boolean;
-  /** The caller has gone. */
+  /** Aborted when the caller leaves. */
   readonly caller: { readonly signal: AbortSignal };
 }
 

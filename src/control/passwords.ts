@@ -17,7 +17,7 @@ function normalized(password: string): string {
   return password.normalize('NFKC');
 }
 
-/** Throws Problem `malformed` where a password is not acceptable (contract: Credentials). */
+/** Throws Problem `malformed` for an unacceptable password (contract: Credentials). */
 export function checkPassword(password: string): void {
   if (Array.from(normalized(password)).length < passwordCharactersMin) {
     throw new Problem('malformed', `the password must have at least ${passwordCharactersMin} characters`);
@@ -51,7 +51,7 @@ export class PasswordVerifier {
       const matches = await verify(passwordHash ?? noPassword, tooLong ? '' : normalized(password));
       return matches && passwordHash !== undefined && !tooLong;
     } finally {
-      // A turn that somebody waits for is handed on.
+      // The next waiting check gets the slot.
       if (!this.#line.serve()) this.#free += 1;
     }
   }

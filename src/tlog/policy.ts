@@ -47,7 +47,7 @@ export class PolicyHistory {
   readonly #nowMicros: number;
   readonly #counts = new Map<Ending, number>();
 
-  /** Events expired by `nowMicros` (Unix) may be gone. */
+  /** Events expired by `nowMicros` (Unix) may be removed. */
   constructor(statements: readonly PolicyStatement[], nowMicros: number) {
     this.#statements = statements.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
     this.#nowMicros = nowMicros;
@@ -61,7 +61,7 @@ export class PolicyHistory {
     return true;
   }
 
-  get gone(): readonly { readonly ending: Ending; readonly events: number }[] {
+  get removed(): readonly { readonly ending: Ending; readonly events: number }[] {
     const endings: Ending[] = ['recorded', ...this.#statements];
     return endings.flatMap((ending) => {
       const events = this.#counts.get(ending);

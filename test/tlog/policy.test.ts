@@ -23,7 +23,7 @@ test('until the first statement the day of expiry counts, and afterwards what th
   const none = new PolicyHistory([], 100 * day);
   assert.equal(none.mayHaveGone(entry(10, 10, 99)), true);
   assert.equal(none.mayHaveGone(entry(10, 10, 101)), false);
-  assert.deepEqual(none.gone, [{ ending: 'recorded', events: 1 }]);
+  assert.deepEqual(none.removed, [{ ending: 'recorded', events: 1 }]);
 
   const longer = new PolicyHistory([said(50, undefined)], 100 * day);
   assert.equal(longer.mayHaveGone(entry(10, 10, 49)), true, 'it was over before');
@@ -34,7 +34,7 @@ test('until the first statement the day of expiry counts, and afterwards what th
   assert.equal(history.mayHaveGone(entry(10, 10)), true);
   assert.equal(history.mayHaveGone(entry(79, 79)), true, 'the last day that is over');
   assert.equal(history.mayHaveGone(entry(80, 80)), false, 'the whole last day is kept');
-  assert.deepEqual(history.gone, [{ ending: shorter, events: 2 }]);
+  assert.deepEqual(history.removed, [{ ending: shorter, events: 2 }]);
 });
 
 test('a policy ends what was recorded before the next, up to that', () => {

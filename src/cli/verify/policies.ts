@@ -15,8 +15,8 @@ export interface Statements {
 }
 
 /**
- * Policy events that are as the tree recorded them, or as an erasure left them. Others could have been
- * inserted by whoever removed events, and are ignored. Rejects with EngineError.
+ * Policy events that are as the tree recorded them, or as an erasure left them. Others could be
+ * forged, and are ignored. Rejects with EngineError.
  */
 export async function readPolicies(
   storage: Storage,

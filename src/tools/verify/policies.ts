@@ -31,13 +31,13 @@ export function historyOf(policies: readonly PositionedEvent[]): PolicyHistory {
 }
 
 export function notesOf(history: PolicyHistory): Report['notes'] {
-  return history.gone.flatMap(({ ending, events }) =>
+  return history.removed.flatMap(({ ending, events }) =>
     ending === 'recorded' ? [`${events} expired events were removed`] : [],
   );
 }
 
 export function explainedBy(history: PolicyHistory, policies: readonly PositionedEvent[]): Report['confirm'] {
-  return history.gone.flatMap(({ ending, events }) => {
+  return history.removed.flatMap(({ ending, events }) => {
     if (ending === 'recorded') return [];
     const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
     const since = formatMicros(ending.recordedMicros);
