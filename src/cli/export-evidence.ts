@@ -62,7 +62,7 @@ export async function exportEvidence(
     for (const [n, { list }] of erasures.entries()) yield* erasureLines(n, list);
     yield* eventLines(context, options, checkpoint?.size ?? 0, (entry, isThere) => {
       if (isThere) rows += 1;
-      else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
+      else if (!isFiltered && !history.mayBeRemoved(entry)) vanished += 1;
     });
   }
   const written = await writeWhole(file, Readable.from(text(), { objectMode: false }));

@@ -25,7 +25,7 @@ const rememberedMax = 10_000;
 
 /** Compares stored events with the entries of a tree; both come in the order of ingest. */
 export class EventAudit {
-  readonly #mayHaveGone: (entry: Entry) => boolean;
+  readonly #mayBeRemoved: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
   readonly #displaced = new Map<string, number>();
@@ -36,9 +36,9 @@ export class EventAudit {
   #expired = 0;
   #erased = 0;
 
-  /** @param mayHaveGone whether retention may have removed an event (PolicyHistory) */
-  constructor(mayHaveGone: (entry: Entry) => boolean, erasures: ErasureHistory) {
-    this.#mayHaveGone = mayHaveGone;
+  /** @param mayBeRemoved whether retention may have removed an event (PolicyHistory) */
+  constructor(mayBeRemoved: (entry: Entry) => boolean, erasures: ErasureHistory) {
+    this.#mayBeRemoved = mayBeRemoved;
     this.#erasures = erasures;
   }
 
@@ -57,7 +57,7 @@ export class EventAudit {
         const bytes = entries.subarray(index * entryBytes, (index + 1) * entryBytes);
         this.#hold(entry, bytes, events.subarray(at, at + entryBytes));
         at += entryBytes;
-      } else if (this.#mayHaveGone(entry)) this.#expired += 1;
+      } else if (this.#mayBeRemoved(entry)) this.#expired += 1;
       else this.#miss(entry);
       this.#position += 1;
     }

@@ -54,7 +54,7 @@ export class PolicyHistory {
   }
 
   /** Counts, so call once per event. */
-  mayHaveGone(entry: Entry): boolean {
+  mayBeRemoved(entry: Entry): boolean {
     const ending = this.#endingOf(entry);
     if (ending === undefined) return false;
     this.#counts.set(ending, (this.#counts.get(ending) ?? 0) + 1);

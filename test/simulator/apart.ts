@@ -8,17 +8,17 @@ import type { Plan } from './plan.ts';
 import type { Told } from './play.ts';
 import type { Outcome } from './runner.ts';
 
-/** Where a run goes on, and for how long at most. */
+/** The directory of a run, and its time limit. */
 export interface Apart {
   readonly say: (line: string) => void;
-  /** The project whose service is played. */
+  /** The project whose service is tested. */
   readonly root?: string;
   readonly msMax?: number;
 }
 
 /**
- * Plays a plan in a process of its own, whose files are all in one directory: when it has ended nothing is left of it, so
- * runs can follow each other for hours. One that was ended, for whatever reason, has failed at the simulator itself.
+ * Plays a plan in its own process, with all files in one directory that is removed at the end, so runs can follow
+ * each other for hours. If the process is killed, the simulator has failed.
  */
 export async function playApart(plan: Plan, { say, root, msMax }: Apart): Promise<Outcome> {
   const directory = await temporaryDirectory();

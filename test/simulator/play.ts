@@ -1,9 +1,9 @@
 import type { Plan } from './plan.ts';
 import { type Outcome, runPlan } from './runner.ts';
 
-/** The process of one run (`apart.ts`): takes a plan, says what it does, and what came of it. Ends with whoever began it. */
+/** The process of one run (`apart.ts`): reads a plan, prints its steps and the outcome. Ends with its parent. */
 
-/** What it tells. */
+/** Its messages. */
 export type Told = { readonly line: string } | { readonly outcome: Outcome };
 
 const tell = (told: Told): void => void process.send?.(told);

@@ -188,7 +188,7 @@ class FileAudit {
   }
 
   #miss(position: number, entry: Entry): void {
-    if (this.#history.mayHaveGone(entry)) {
+    if (this.#history.mayBeRemoved(entry)) {
       this.#expired += 1;
       return;
     }
