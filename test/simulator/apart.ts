@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { temporaryDirectory } from '../support/directories.ts';
 import { projectRoot } from '../support/project-root.ts';
 import type { Plan } from './plan.ts';
-import type { Told } from './play.ts';
+import type { Message } from './play.ts';
 import type { Outcome } from './runner.ts';
 
 /** The directory of a run, and its time limit. */
@@ -31,9 +31,9 @@ export async function playApart(plan: Plan, { say, root, msMax }: Apart): Promis
   const timer = msMax === undefined ? undefined : setTimeout(() => child.kill(), msMax);
   try {
     return await new Promise<Outcome>((resolve) => {
-      child.on('message', (told: Told) => {
-        if ('line' in told) return say(told.line);
-        resolve(told.outcome);
+      child.on('message', (message: Message) => {
+        if ('line' in message) return say(message.line);
+        resolve(message.outcome);
         child.disconnect();
       });
       child.once('exit', (code, signal) => {

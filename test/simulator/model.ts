@@ -46,7 +46,7 @@ export interface ModelKey {
   readonly scopes: string;
   state: 'good' | 'revoked' | 'unsure';
   /** The event of its end, if it is unknown whether it ended. */
-  endTold?: string;
+  endEvent?: string;
 }
 
 export interface ModelUser {
@@ -55,7 +55,7 @@ export interface ModelUser {
   readonly role: 'admin' | 'auditor' | 'member';
   cookie: string;
   state: 'good' | 'disabled' | 'unsure';
-  endTold?: string;
+  endEvent?: string;
 }
 
 /** Users, keys and the name of an organization. */

@@ -4,11 +4,11 @@ import { type Outcome, runPlan } from './runner.ts';
 /** The process of one run (`apart.ts`): reads a plan, prints its steps and the outcome. Ends with its parent. */
 
 /** Its messages. */
-export type Told = { readonly line: string } | { readonly outcome: Outcome };
+export type Message = { readonly line: string } | { readonly outcome: Outcome };
 
-const tell = (told: Told): void => void process.send?.(told);
+const post = (message: Message): void => void process.send?.(message);
 
 process.once('disconnect', () => process.exit(1));
 process.once('message', (plan: Plan) => {
-  void runPlan(plan, (line) => tell({ line })).then((outcome) => tell({ outcome }));
+  void runPlan(plan, (line) => post({ line })).then((outcome) => post({ outcome }));
 });

@@ -111,8 +111,8 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   try {
     await run.play();
   } catch (error) {
-    const told = loudLines(world);
-    if (told !== '') world.say(`warnings and errors of the service since the last rest:\n${told}`);
+    const lines = loudLines(world);
+    if (lines !== '') world.say(`warnings and errors of the service since the last rest:\n${lines}`);
     failure =
       error instanceof Finding
         ? { check: error.check, message: error.message }

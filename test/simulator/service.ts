@@ -204,10 +204,10 @@ export class Service {
   }
 
   /** Resolves when `/readyz` reports this kind of damage. */
-  async tells(kind: DamageKind, what: string): Promise<void> {
+  async reports(kind: DamageKind, what: string): Promise<void> {
     let said: readonly Damage[] = [];
     await until(
-      'what is lost is told',
+      'losses are reported',
       () => `${what}, and /readyz says ${JSON.stringify(said)}`,
       async () => {
         said = await this.damage();

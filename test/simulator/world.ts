@@ -32,7 +32,7 @@ export interface Asked extends HttpCall {
   /** The client gives up after `timeoutMs`. */
   readonly isCut?: boolean;
   /** An answer above 499 may be final. */
-  readonly tells?: boolean;
+  readonly isFinal?: boolean;
 }
 
 /** Shared by the clients of one run: the service, its model, and the checks of each answer. */
@@ -189,7 +189,7 @@ export class World {
       'nothing fails without a fault',
       () => `${asked.method ?? 'GET'} ${path}: ${answer.status} ${brief(answer.text)}`,
     );
-    return answer.status >= 500 && asked.tells !== true ? undefined : answer;
+    return answer.status >= 500 && asked.isFinal !== true ? undefined : answer;
   }
 
   #look(answer: HttpAnswer, organization: ModelOrganization, path: string, beganMs: number): void {
@@ -197,7 +197,7 @@ export class World {
     for (const [mark, slug] of text.matchAll(idPattern))
       hold(
         slug === organization.slug,
-        'nobody is shown events of others',
+        'no answer has events of others',
         () => `${path} for ${organization.slug}: ${mark}`,
       );
     hold(
@@ -206,7 +206,7 @@ export class World {
       () => `${path}: ${brief(text.slice(text.indexOf(secretMark) - 200))}`,
     );
     for (const { text: erased, fromMs } of this.erased)
-      hold(beganMs < fromMs || !text.includes(erased), 'who was erased is in no answer', () => {
+      hold(beganMs < fromMs || !text.includes(erased), 'no answer has an erased person', () => {
         const at = text.indexOf(erased);
         return `${path}: ${brief(text.slice(Math.max(0, at - 300), at + 100))}`;
       });

@@ -61,7 +61,7 @@ function isContent(organization: ModelOrganization, found: Verification | undefi
 }
 
 /** Waits until a verification succeeds, or after tampering fails. */
-async function holdVerdict(
+async function expectVerdict(
   organization: ModelOrganization,
   what: string,
   attempt: () => Promise<Verification>,
@@ -97,7 +97,7 @@ export async function checkEvidence(
   // An auditor with an old key requests its successors.
   const published = kept && (await keysOf(world, organization));
   if (kept !== undefined && published !== undefined) writeFileSync(kept.keys, published.text);
-  await holdVerdict(organization, 'verify', () => verify(world, ['--org', slug, ...withCheckpoints(kept)]));
+  await expectVerdict(organization, 'verify', () => verify(world, ['--org', slug, ...withCheckpoints(kept)]));
   if (kept === undefined) return;
   if (draw.chance(0.4)) await checkFile(world, organization, kept);
   const proof = draw.pickAny(kept.proofs);
@@ -116,7 +116,7 @@ const withoutFile: Verification = {
 
 /** Verifies a file of everything away from the service. */
 async function checkFile(world: World, organization: ModelOrganization, kept: Kept): Promise<void> {
-  await holdVerdict(organization, 'verify of a file', async () => {
+  await expectVerdict(organization, 'verify of a file', async () => {
     const file = join(world.directory, `evidence-${++files}.ndjson.gz`);
     const { code } = await world.command(['export', '--org', organization.slug, '--evidence', '-o', file]);
     organization.own.note(`2030 Audit events exported by ${operator()} on the command line`, code === 0);

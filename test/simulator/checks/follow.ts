@@ -6,7 +6,7 @@ import { patiently, until } from '../waiting.ts';
 import { limits } from '../limits.ts';
 import type { World } from '../world.ts';
 import { elementsOf } from './json-elements.ts';
-import { holdRendering } from './rendering.ts';
+import { compareRendering } from './rendering.ts';
 
 /** A follower of an organization's feed from the beginning. All must see the same order. */
 export class Follower {
@@ -64,7 +64,7 @@ export class Follower {
       'nothing comes below what the feed has handed out',
       () => `${id} was not there when later events were`,
     );
-    holdRendering(world, this.organization, known.event, text, 'the feed');
+    compareRendering(world, this.organization, known.event, text, 'the feed');
     this.#ids.add(id);
     this.seen.push(id);
   }

@@ -42,13 +42,13 @@ export type DamageKind = 'log_segment' | 'missing_events' | 'unreadable' | 'cont
 
 /** The message of a line above a level, else undefined. A line that is not of the log counts as an error. */
 function loudWords(line: string, aboveLevel: number): string | undefined {
-  let told: { readonly level?: unknown; readonly msg?: unknown };
+  let parsed: { readonly level?: unknown; readonly msg?: unknown };
   try {
-    told = JSON.parse(line) as typeof told;
+    parsed = JSON.parse(line) as typeof parsed;
   } catch {
     return line;
   }
-  const { level, msg } = told;
+  const { level, msg } = parsed;
   const isLoud = typeof level === 'number' ? level > aboveLevel : level === 'error' || level === 'fatal';
   return isLoud ? String(msg) : undefined;
 }
@@ -90,6 +90,6 @@ export function checkLog(world: World): void {
   hold(unexpected.length === 0, 'the log is what the faults explain', () =>
     shown(unexpected.slice(0, linesShownMax)),
   );
-  const untold = world.takeDue().filter((words) => !loud.some((one) => one.words === words));
-  hold(untold.length === 0, 'the log tells what happened', () => `nothing of this: ${untold.join('; ')}`);
+  const absent = world.takeDue().filter((words) => !loud.some((one) => one.words === words));
+  hold(absent.length === 0, 'the log reports what happened', () => `nothing of this: ${absent.join('; ')}`);
 }

@@ -10,7 +10,7 @@ const rendered = new WeakMap<ModelOrganization, Map<string, string>>();
 export const withoutReadTime = (text: string): string => text.replace(/"logged_time":\d+,?/, '');
 
 /** Compares an audit event with the sent event. */
-export function holdRendering(
+export function compareRendering(
   world: World,
   organization: ModelOrganization,
   event: ModelEvent,

@@ -5,7 +5,7 @@ import { difference, hold } from '../finding.ts';
 import type { ModelEvent, ModelOrganization } from '../model.ts';
 import type { World } from '../world.ts';
 import { elementsOf } from './json-elements.ts';
-import { holdRendering } from './rendering.ts';
+import { compareRendering } from './rendering.ts';
 
 /**
  * Compares every kind of read of an organization at rest with the model: the same events, in one order, whole.
@@ -42,8 +42,8 @@ export function atRest(world: World, organization: ModelOrganization): Rest {
 }
 
 /** Compares a list of ids, newest first, with the expected events, and returns these in that order. */
-function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]): ModelEvent[] {
-  const held: ModelEvent[] = [];
+function compareIds(rest: Rest, way: string, shown: readonly (string | undefined)[]): ModelEvent[] {
+  const matching: ModelEvent[] = [];
   let next = 0;
   for (const id of shown) {
     while (
@@ -56,15 +56,15 @@ function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]
     hold(
       one !== undefined,
       'nothing is shown that is not there',
-      () => `${way} of ${rest.organization.slug}: ${id} at place ${held.length}`,
+      () => `${way} of ${rest.organization.slug}: ${id} at place ${matching.length}`,
     );
     hold(
       one.event.id === id,
       'every event is there, in one order',
       () =>
-        `${way} of ${rest.organization.slug} has ${id} where ${one.event.id} is, at place ${held.length} of ${shown.length}`,
+        `${way} of ${rest.organization.slug} has ${id} where ${one.event.id} is, at place ${matching.length} of ${shown.length}`,
     );
-    held.push(one.event);
+    matching.push(one.event);
     next += 1;
   }
   const missing = rest.events.slice(next).find(({ isSure }) => isSure);
@@ -74,13 +74,13 @@ function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]
     () =>
       `${way} of ${rest.organization.slug} ends before ${missing?.event.id}, after ${shown.length} of ${rest.events.length}`,
   );
-  return held;
+  return matching;
 }
 
 function holdTexts(world: World, rest: Rest, way: string, texts: readonly string[]): number {
-  const events = holdIds(rest, way, texts.map(idIn));
+  const events = compareIds(rest, way, texts.map(idIn));
   for (const [at, event] of events.entries())
-    holdRendering(world, rest.organization, event, texts[at] ?? '', way);
+    compareRendering(world, rest.organization, event, texts[at] ?? '', way);
   return events.length;
 }
 
@@ -89,7 +89,7 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 interface WholeExport {
   readonly text: string;
   /** Compares the total in the head with the number of events. */
-  holdTotal(events: readonly unknown[]): void;
+  checkTotal(events: readonly unknown[]): void;
 }
 
 async function wholeExport(world: World, rest: Rest, format: string): Promise<WholeExport | undefined> {
@@ -97,13 +97,13 @@ async function wholeExport(world: World, rest: Rest, format: string): Promise<Wh
   const answer = await world.read(rest.organization, `/api/v1/audit/export?${query}`);
   if (answer === undefined) return undefined;
   const total = String(answer.headers['x-total-count']);
-  const holdTotal = ({ length }: readonly unknown[]): void =>
+  const checkTotal = ({ length }: readonly unknown[]): void =>
     hold(
       total === String(length),
       'totals are exact',
       () => `${rest.organization.slug}: an export of ${length} events has a total of ${total} (${query})`,
     );
-  return { text: answer.text, holdTotal };
+  return { text: answer.text, checkTotal };
 }
 
 /** Exports as lines; the other reads are compared with their number. */
@@ -111,7 +111,7 @@ export async function checkLines(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'ndjson');
   if (found === undefined) return;
   const texts = lines(found.text);
-  found.holdTotal(texts);
+  found.checkTotal(texts);
   holdTexts(world, rest, `the NDJSON export (${rest.query})`, texts);
 }
 
@@ -119,7 +119,7 @@ export async function checkArray(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'json');
   if (found === undefined) return;
   const texts = elementsOf(found.text, '[');
-  found.holdTotal(texts);
+  found.checkTotal(texts);
   holdTexts(world, rest, 'the JSON export', texts);
 }
 
@@ -127,8 +127,8 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'csv');
   if (found === undefined) return;
   const rows = parseCsv<Record<string, string>>(found.text, { columns: true, record_delimiter: '\r\n' });
-  found.holdTotal(rows);
-  const events = holdIds(
+  found.checkTotal(rows);
+  const events = compareIds(
     rest,
     'the CSV export',
     rows.map((row) => idIn(row['extra_map'] ?? '') ?? idIn(row['message'] ?? '')),
@@ -151,8 +151,8 @@ export async function checkOcsf110(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'ndjson&schema=ocsf');
   if (found === undefined) return;
   const texts = lines(found.text);
-  found.holdTotal(texts);
-  const events = holdIds(rest, 'the OCSF export', texts.map(idIn));
+  found.checkTotal(texts);
+  const events = compareIds(rest, 'the OCSF export', texts.map(idIn));
   for (const [at, event] of events.entries()) {
     const shown = texts[at] ?? '';
     const before = standard.get(event);
@@ -231,12 +231,12 @@ export async function checkSources(world: World, all: Rest, draw: Draw): Promise
   if (answer === undefined) return;
   hold(answer.status === 200, 'a good session reads', () => `${path}: ${answer.status}`);
   const texts = elementsOf(answer.text, '"data":[');
-  const events = holdIds(rest, `the legacy endpoint (${rest.query})`, texts.map(idIn));
-  for (const [at, event] of events.entries()) holdSource(rest.organization, event, texts[at]);
+  const events = compareIds(rest, `the legacy endpoint (${rest.query})`, texts.map(idIn));
+  for (const [at, event] of events.entries()) compareSource(rest.organization, event, texts[at]);
 }
 
 /** Byte by byte as sent, except for secrets. */
-function holdSource(organization: ModelOrganization, event: ModelEvent, text: string | undefined): void {
+function compareSource(organization: ModelOrganization, event: ModelEvent, text: string | undefined): void {
   const expected = organization.shown(event).source;
   hold(
     text === expected,

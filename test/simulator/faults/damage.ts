@@ -78,7 +78,7 @@ const controlData: Operation = {
     if (isThere) world.damaged('control_data', linesOf.controlData);
     await world.service.start();
     if (!isThere) return undefined;
-    await world.service.tells('control_data', 'the newest part of the journal was removed');
+    await world.service.reports('control_data', 'the newest part of the journal was removed');
     await refusesEverybody(world);
     await world.service.stop();
     renameSync(copy, newest);
@@ -156,7 +156,7 @@ const events: Operation = {
     world.damaged('unreadable', linesOf.events);
     await world.service.start();
     if (done === 'flipped') await takeOut(world, lost);
-    else if (lost.counted > 0) await world.service.tells('missing_events', `${lost.rows} events are gone`);
+    else if (lost.counted > 0) await world.service.reports('missing_events', `${lost.rows} events are gone`);
     return `the part ${lost.part} of ${lost.rows} events: ${done}`;
   },
 };
@@ -168,14 +168,14 @@ async function takeOut(world: World, { part, rows }: Lost): Promise<void> {
   const named = checks.some(({ findings }) => JSON.stringify(findings).includes(part));
   hold(
     named,
-    'what is lost is told',
+    'losses are reported',
     () => `the doctor does not name ${part}: ${brief(stdout)} ${brief(stderr)}`,
   );
   const answer = await world.command(['doctor', '--detach', part]);
   const isTold = answer.code === 0 && answer.stdout.includes(String(rows));
   hold(
     isTold,
-    'what is lost is told',
+    'losses are reported',
     () => `${part} of ${rows} events: ${brief(answer.stdout + answer.stderr)}`,
   );
 }

@@ -64,7 +64,7 @@ export const logFiles: readonly Operation[] = [
           .flatMap(({ events }) => events.filter(({ id }) => !given.has(id)));
       });
       if (lost.length > 0)
-        await world.service.tells(
+        await world.service.reports(
           'log_segment',
           `${lost.length} acknowledged events are gone with ${removed.length} files of the log`,
         );

@@ -32,7 +32,7 @@ interface Wanted {
   /** Only one change of it at a time. */
   readonly about: string;
   /** The required events, by the present state; none if the change was not made. */
-  told(now: Control, world: World): readonly string[] | Promise<readonly string[]>;
+  events(now: Control, world: World): readonly string[] | Promise<readonly string[]>;
   /** The event of each repeat, which makes another secret. */
   readonly again?: string;
 }
@@ -54,7 +54,7 @@ export interface AskedChange extends Wanted {
   readonly repeat?: (isCut?: boolean) => Promise<void>;
 }
 
-const doubt = /cannot be told/;
+const doubt = /cannot be told|unknown whether/;
 
 /** A change that may be sent any number of times, with one key. */
 function askedBy(
@@ -77,7 +77,7 @@ function askedBy(
         headers: { ...headers, 'idempotency-key': key },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         ...(isCut && { timeoutMs: cutMs, isCut }),
-        tells: true,
+        isFinal: true,
       });
       note(asked, organization, answer);
     },
@@ -99,13 +99,13 @@ function note(asked: AskedChange, { state }: ModelOrganization, answer: HttpAnsw
 
 const createdUser = (email: string): Wanted => ({
   about: email,
-  told: ({ users }) => (users.some((one) => one.email === email) ? [`1000 User ${email} created`] : []),
+  events: ({ users }) => (users.some((one) => one.email === email) ? [`1000 User ${email} created`] : []),
 });
 
 const createdKey = (name: string): Wanted => ({
   about: name,
   // A repeat ends the unseen key, and makes another.
-  told: ({ keys }) =>
+  events: ({ keys }) =>
     keys
       .filter((key) => key.name === name)
       .flatMap(({ id, revoked_at }) => [
@@ -116,12 +116,12 @@ const createdKey = (name: string): Wanted => ({
 
 const renamed = (slug: string, name: string): Wanted => ({
   about: 'settings',
-  told: (now) => (now.name === name ? [`5011 Organization ${slug} changed`] : []),
+  events: (now) => (now.name === name ? [`5011 Organization ${slug} changed`] : []),
 });
 
 const disabled = ({ id, email }: Account): Wanted => ({
   about: email,
-  told: ({ users }) =>
+  events: ({ users }) =>
     users.some((one) => one.id === id && one.disabled_at !== undefined)
       ? [`1006 User ${email} disabled`]
       : [],
@@ -129,19 +129,19 @@ const disabled = ({ id, email }: Account): Wanted => ({
 
 const inRole = ({ id, email }: Account, role: string): Wanted => ({
   about: email,
-  told: ({ users }) =>
+  events: ({ users }) =>
     users.some((one) => one.id === id && one.role === role) ? [`1020 Role of ${email} changed`] : [],
 });
 
 const revoked = ({ id, name }: KeyShown): Wanted => ({
   about: name ?? id,
-  told: ({ keys }) =>
+  events: ({ keys }) =>
     keys.some((one) => one.id === id && one.revoked_at !== undefined) ? [`1302 API key ${id} revoked`] : [],
 });
 
 const rotated = ({ id, name, previous_valid_until: before }: KeyShown): Wanted => ({
   about: name ?? id,
-  told: ({ keys }) =>
+  events: ({ keys }) =>
     keys.some((one) => one.id === id && one.previous_valid_until !== before)
       ? [`1303 API key ${id} rotated`]
       : [],
@@ -282,14 +282,14 @@ const signOut = changing('end a session', 0.5, async (world, organization, _, dr
   organization.own.note(`1001 ${email} signed in`, answer?.status === 200);
   if (answer?.status !== 200) return undefined;
   const { cookie } = sessionOf(server, answer);
-  const told = async (_now: Control, { service }: World): Promise<readonly string[]> => {
+  const events = async (_now: Control, { service }: World): Promise<readonly string[]> => {
     const { url } = await service.up();
     const { status } = await call(`${url}/api/v1/portal/whoami`, { headers: { cookie } });
     return status === 401 ? [`1003 ${email} signed out`] : [];
   };
   const ending = {
     about: `session …${cookie.slice(-12)}`,
-    told,
+    events,
     method: 'POST',
     path: '/api/v1/auth/logout',
   };
@@ -355,15 +355,15 @@ export async function resolveChanges(
     name: (await list<Settings>(world, organization, cookie, 'settings')).name,
   };
   for (const one of all) {
-    const told = await one.told(now, world);
-    const isTrue = one.outcome === 'unknown' || (one.outcome === 'made') === told.length > 0;
+    const events = await one.events(now, world);
+    const isTrue = one.outcome === 'unknown' || (one.outcome === 'made') === events.length > 0;
     hold(
       isTrue,
       'no answer lies',
-      () => `${one.said}: ${one.outcome}, and what holds is told by [${told.join()}]`,
+      () => `${one.said}: ${one.outcome}, and the state has events [${events.join()}]`,
     );
-    for (const event of told) own.must(event);
-    if (one.again !== undefined && told.length > 0) own.may(one.again, one.doubts);
+    for (const event of events) own.must(event);
+    if (one.again !== undefined && events.length > 0) own.may(one.again, one.doubts);
   }
   const abouts = new Set(all.map(({ about }) => about));
   const rest = (control: Control): string =>

@@ -105,21 +105,21 @@ function changing(name: string, weight: number, change: Change): Operation {
  * Ends one of several by a command, and notes it once the service knows it; the first stays, so that one is always
  * valid. If the result is unknown, the check at rest resolves it.
  */
-async function endOne<T extends { state: string; endTold?: string }>(
+async function endOne<T extends { state: string; endEvent?: string }>(
   world: World,
   own: OwnEvents,
   draw: Draw,
   good: readonly T[],
   args: (one: T) => readonly string[],
-  told: (one: T) => string,
+  eventOf: (one: T) => string,
   note: (one: T, row: unknown) => void,
 ): Promise<string | undefined> {
   const one = draw.pickAny(good.slice(1));
   if (one === undefined) return undefined;
   one.state = 'unsure';
   const row = await world.done(args(one));
-  if (row === undefined) one.endTold = told(one);
-  else own.must(told(one));
+  if (row === undefined) one.endEvent = eventOf(one);
+  else own.must(eventOf(one));
   if (row !== undefined) await sleep(patiently(limits.graceMs) / 3);
   note(one, row);
   return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;

@@ -17,7 +17,7 @@ async function change(
   world: World,
   organization: ModelOrganization,
   args: readonly string[],
-  told: readonly string[],
+  events: readonly string[],
   note: () => void,
 ): Promise<string> {
   const { slug } = organization;
@@ -27,7 +27,7 @@ async function change(
     args[0] === 'hold' ? await world.done(['org', ...args]) : await confirmed(world, ['org', ...args]);
   // The state at rest decides about the others.
   const isSeen = (one: string): boolean => known !== undefined || one.startsWith('5013');
-  for (const one of told.filter(isSeen)) organization.own.note(one, known !== undefined);
+  for (const one of events.filter(isSeen)) organization.own.note(one, known !== undefined);
   // An event of a policy precedes its removals: the server that finds the policy first records it, too.
   organization.own.may(`5013 Retention of ${slug} changed by itself`);
   if (known === undefined) return `${said}: nobody knows`;
@@ -63,11 +63,11 @@ export function keepFor(
 ): Promise<string> {
   const { slug } = organization;
   const retention = days === undefined ? 'off' : `${days}d`;
-  const told = [
+  const events = [
     organization.retention === retention ? [] : `5011 Organization ${slug} changed`,
     organization.days === days ? [] : `5013 Retention of ${slug} changed`,
   ].flat();
-  return change(world, organization, ['set', '--org', slug, '--retention', retention], told, () => {
+  return change(world, organization, ['set', '--org', slug, '--retention', retention], events, () => {
     Object.assign(organization, { days, retention });
   });
 }
@@ -104,8 +104,8 @@ const killSetRetention = policyOperation(
 const placeHold = policyOperation('place a hold', 1, async (world, organization) => {
   if (organization.held) return undefined;
   const { slug } = organization;
-  const told = [`5014 Legal hold on ${slug} placed`];
-  return change(world, organization, ['hold', '--org', slug, '--reason', 'a case'], told, () => {
+  const events = [`5014 Legal hold on ${slug} placed`];
+  return change(world, organization, ['hold', '--org', slug, '--reason', 'a case'], events, () => {
     organization.held = true;
   });
 });
@@ -113,8 +113,8 @@ const placeHold = policyOperation('place a hold', 1, async (world, organization)
 const releaseHold = policyOperation('release a hold', 1, async (world, organization) => {
   if (!organization.held) return undefined;
   const { slug } = organization;
-  const told = [`5015 Legal hold on ${slug} released`];
-  return change(world, organization, ['release', '--org', slug, '--reason', 'over'], told, () => {
+  const events = [`5015 Legal hold on ${slug} released`];
+  return change(world, organization, ['release', '--org', slug, '--reason', 'over'], events, () => {
     organization.held = false;
   });
 });

@@ -18,7 +18,7 @@ async function listed(world: World, args: readonly string[]): Promise<readonly R
 async function resolveEnds<State extends string>(
   world: World,
   { own, slug }: ModelOrganization,
-  all: readonly { state: State | 'good' | 'unsure'; endTold?: string }[],
+  all: readonly { state: State | 'good' | 'unsure'; endEvent?: string }[],
   what: 'key' | 'user',
   ended: State,
 ): Promise<void> {
@@ -29,7 +29,7 @@ async function resolveEnds<State extends string>(
   for (const one of unsure) {
     const row = rows.find((listedRow) => listedRow[name] === (one as Record<string, unknown>)[name]);
     one.state = row?.[member] === null ? 'good' : ended;
-    if (one.state === ended && one.endTold !== undefined) own.must(one.endTold);
+    if (one.state === ended && one.endEvent !== undefined) own.must(one.endEvent);
   }
 }
 
