@@ -16,7 +16,7 @@ interface Rule {
 
 const alertsFile = 'deploy/prometheus/alerts.yml';
 
-/** Metrics that are there with a setting only, and the file that makes them. */
+/** Metrics that exist only with a setting, and the file that makes them. */
 const bySetting: Readonly<Record<string, string>> = {
   auditlog_tls_certificate_expiry_timestamp_seconds: 'src/http/certificate-watch.ts',
   auditlog_tls_certificate_refused: 'src/http/certificate-watch.ts',
@@ -37,7 +37,7 @@ before(async () => {
   });
 });
 
-/** Runs promtool; undefined, and the test skipped, where it is not installed. */
+/** Runs promtool; undefined, with the test skipped, if it is not installed. */
 async function run(context: TestContext, args: readonly string[], stdin?: string) {
   const answer = await promtool(args, stdin);
   if (answer === undefined) context.skip('NOT TESTED: promtool (Debian: prometheus) is not installed');

@@ -8,7 +8,7 @@ import { projectRoot } from '../support/project-root.ts';
 
 const root = fileURLToPath(projectRoot);
 
-/** Files and folders that the commands of a document make in the folder they are run in. */
+/** Files and folders that a document's commands make in their folder. */
 function filesMadeBy(text: string): string[] {
   const option = String.raw`(?:2?>>?|-o|-keyout|-out|--checkpoint|--rejected-to|--report|mkdir -p)\s+(\w[\w./-]*)`;
   const blocks = [...text.matchAll(/^```sh.*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);

@@ -12,7 +12,7 @@ const doctor = readdirSync(new URL('src/cli/doctor', projectRoot))
   .concat(documentText('src/cli/doctor.ts'))
   .join('\n');
 
-/** What is named in the first column of the table that begins with this word. */
+/** Names in the first column of the table that begins with this word. */
 function named(heading: string): string[] {
   const table = page.slice(page.indexOf(`| ${heading} |`)).split('\n\n', 1)[0] ?? '';
   const cells = table.split('\n').map((line) => line.split(' | ')[0] ?? '');

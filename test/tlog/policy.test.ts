@@ -43,7 +43,11 @@ test('a policy ends what was recorded before the next, up to that', () => {
   const history = new PolicyHistory(statements.toReversed(), 100 * day);
   assert.equal(history.mayBeRemoved(entry(39, 39)), true);
   assert.equal(history.mayBeRemoved(entry(40, 40)), false, 'it was not over when the longer one came');
-  assert.equal(history.mayBeRemoved(entry(10, 61)), false, 'an old event that came when it was kept for long');
+  assert.equal(
+    history.mayBeRemoved(entry(10, 61)),
+    false,
+    'an old event that came when it was kept for long',
+  );
 });
 
 test('while it is held nothing ends', () => {
