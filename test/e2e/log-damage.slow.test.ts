@@ -28,7 +28,7 @@ test('what is harmed in the log while the engine is down is told, and nothing el
     const names = (await readdir(wal)).filter((name) => name.endsWith('.wal')).sort();
     const [short, gone, copied] = names as [string, string, string];
     const content = await readFile(join(wal, short));
-    // At the border of a frame: all that is left of the file is intact.
+    // At a frame's border: the rest of the file is intact.
     await writeFile(join(wal, short), content.subarray(0, content.lastIndexOf('FRAM')));
     await unlink(join(wal, gone));
     const copy = String(Number(copied.slice(0, 16)) + 1).padStart(16, '0');
@@ -67,7 +67,7 @@ test('what is harmed in the log while the engine is down is told, and nothing el
   }
 });
 
-// `recovery.test.ts` takes the newest segments away, or all.
+// `recovery.test.ts` removes the newest segments, or all.
 test('a log that is taken away is told, with wal-head or without, and an empty one that was closed is not', async () => {
   const dataDir = await temporaryDirectory();
   const wal = join(dataDir, 'wal');

@@ -9,7 +9,7 @@ import { sharedServer } from '../support/shared.ts';
 
 let document: OpenApiDocument;
 
-// What the service answers is held against the document by `call`, in all tests.
+// `call` compares answers with the document in all tests.
 before(async () => {
   const answer = await call(`${(await sharedServer()).url}/openapi.json`);
   assert.equal(answer.status, 200);

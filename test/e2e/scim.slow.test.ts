@@ -143,7 +143,7 @@ describe('a directory', () => {
       [put['active'], put['displayName'], put['roles']],
       [true, 'Cal L', [{ value: 'auditor', primary: true }]],
     );
-    // The session from before has ended for good.
+    // The earlier session has ended.
     assert.equal((await session.get('/api/v1/portal/whoami')).status, 401);
     assert.equal((await scim('DELETE', `${users}/${cal.id}`)).status, 204);
     assert.equal(resourceOf(await scim('GET', `${users}/${cal.id}`))['active'], false);
@@ -203,7 +203,7 @@ describe('a directory', () => {
       'mutability',
     );
     errorOf(await scim('POST', users, { userName: 'x'.repeat(70_000) }), 413);
-    // What cannot be stored is refused before there is a user.
+    // An invalid value is refused before a user is created.
     for (const externalId of ['\ud800', 'a\u0000b', 'x'.repeat(201)])
       errorOf(await scim('POST', users, { userName: 'half@scim.example', externalId }), 400, 'invalidValue');
     assert.deepEqual(await found('userName eq "half@scim.example"'), []);

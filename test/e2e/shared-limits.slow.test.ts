@@ -55,7 +55,7 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
     return (JSON.parse(answer.text) as { checks: Record<string, boolean> }).checks['limits_shared'];
   };
 
-  /** Requests that both servers let pass with a new key, and how many its limit had left. */
+  /** Requests that both servers accept with a new key, and the rest of its limit. */
   const usedUp = async (args: readonly string[]) => {
     const key = await createKey(servers[0], ['--org', 'shared', '--scopes', 'read,write', ...args]);
     await keyKnown(servers[1], key.key);
@@ -72,7 +72,7 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
       for (let attempt = 1; ; attempt++) {
         const before = timesAway();
         const { left, passed, seen } = await usedUp(args);
-        // On a machine that is too busy Redis may be too slow for a moment: then once more.
+        // On a busy machine Redis may be too slow for a moment: then repeat.
         if (timesAway() > before && attempt < 5) continue;
         assert.equal(passed, left);
         assert.ok(seen.every((status) => status === 200 || status === 429));

@@ -5,7 +5,7 @@ import { Browser, type OidcProvider, startOidcProvider } from '../support/oidc-p
 import { createOrganization, printed, startServer, type TestServer } from '../support/server.ts';
 import { createUser, jsonOf, signIn } from './session-support.ts';
 
-/** The provider of the whole service, and organizations with hosts of their own. */
+/** The service's provider, and organizations with their own hosts. */
 const domain = 'audit.test';
 const origin = (slug: string) => `http://${slug}.${domain}`;
 const path = '/api/v1/auth/sign-on';
@@ -49,7 +49,7 @@ test('a sign-in is of the organization of its host, there and back', async () =>
   const who = jsonOf(await ask('acme', '/api/v1/portal/whoami', session));
   assert.equal((who['organization'] as Record<string, unknown>)['slug'], 'acme');
   problemOf(await ask('globex', '/api/v1/portal/whoami', session), 401);
-  // The same person is nobody in the other organization, though its provider is the same.
+  // The same person is unknown in the other organization with the same provider.
   const refused = await new Browser(hosts).follow(`${origin('globex')}${path}`, (url) => url.includes('/#/'));
   assert.match(refused, /fault=unknown/);
 });

@@ -4,7 +4,7 @@ import { keptService } from '../support/kept-service.ts';
 import { createOrganization } from '../support/server.ts';
 import { createUser, jsonOf, signIn } from './session-support.ts';
 
-/** `access.test.ts` has who may read what. */
+/** `access.test.ts` tests access. */
 
 const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
 const service = keptService({ DEPLOYMENT: 'self-hosted' });

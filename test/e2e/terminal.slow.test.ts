@@ -11,7 +11,7 @@ import { eventually } from '../support/http.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { runCli } from '../support/server.ts';
 
-/** As people start and end it: in a terminal, by npm, in the background of a shell. */
+/** Starts and stops as people do: in a terminal, by npm, in the background of a shell. */
 
 const hasTerminals = spawnSync('script', ['--version']).status === 0;
 const skip = hasTerminals ? false : 'script (util-linux), which makes a terminal, is not here';
@@ -30,9 +30,9 @@ interface Terminal {
   said(): string;
 }
 
-/** A command line in a terminal of its own, which ends with the command's exit code. */
+/** A command line in its own terminal, which ends with the command's exit code. */
 function inTerminal(line: string, env: Readonly<Record<string, string>> = {}): Terminal {
-  // In place of the shell that it is started by, which would end with a code of its own.
+  // Replaces its shell, which would end with another exit code.
   const child = spawn('script', ['-qec', `exec ${line}`, '/dev/null'], {
     cwd: projectRoot,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: root, WORKERS: '1', ...env },
@@ -125,7 +125,7 @@ describe('in a terminal', { skip }, () => {
     await eventually('the lock to be free', async () =>
       (await isDirectoryLocked(dataDir)) ? undefined : true,
     );
-    // Killed, the server leaves these two behind.
+    // A killed server leaves these two.
     const left = (await readdir(dataDir)).filter((one) => one === 'engine.json' || one === 'server.json');
     assert.deepEqual(left, []);
   });
@@ -154,7 +154,7 @@ describe('in the background of a shell', () => {
       stdio: 'ignore',
     });
     const ended = once(npm, 'exit');
-    // Else a test that fails would wait for it for ever.
+    // A failing test would wait for it without end.
     context.after(() => runCli(['stop'], { dataDir, timeoutMs: 150_000 }));
     const begun = Date.now();
     const status = await json(dataDir, 'status', '--wait');

@@ -94,7 +94,7 @@ describe('a service with TLS', { skip }, () => {
       ...own,
     ];
     const env = { AUDITLOG_API_KEY: key };
-    // Without the authority it says so at once, and does not try for ten minutes.
+    // Without the authority it fails at once instead of retrying for ten minutes.
     const unknown = ['import', file, '--restart', '--url', `https://localhost:${it.port}`, ...own];
     const refused = await runCli(unknown, { dataDir: it.dataDir, env });
     assert.match(refused.stderr, /cannot be trusted, or does not trust us \(--ca, --cert\): .*certificate/);

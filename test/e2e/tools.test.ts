@@ -14,7 +14,7 @@ import { call, eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, type SharedServer, type Tenant } from '../support/server.ts';
 import { mappingsDir, sharedServer } from '../support/shared.ts';
 
-/** The program without an engine, against a service: it has nothing but an address, a key and files. */
+/** The program without an engine, with only an address, a key and files. */
 
 let directory = '';
 let server: SharedServer;
@@ -94,7 +94,7 @@ describe('auditlog-tools', () => {
     assert.equal(gunzipSync(bytes).toString(), answer.text);
   });
 
-  /** A file of swipes with these numbers, and how its import went. */
+  /** Imports a file of swipes with these numbers. */
   async function importSwipes(name: string, numbers: readonly number[], ...more: readonly string[]) {
     const file = join(directory, name);
     const swipes = numbers.map((number) => ({ number, at: 1_717_236_000, door: name, result: 'opened' }));
@@ -111,7 +111,7 @@ describe('auditlog-tools', () => {
     assert.deepEqual(await importSwipes('b.json', [2, 3]), [1, 1]);
     assert.deepEqual(await importSwipes('b.json', [2, 3], '--restart'), [2, 0]);
     assert.deepEqual(await importSwipes('c.json', [3], '--ids', join(directory, 'other.ids')), [1, 0]);
-    // A run that was killed may leave a part of an id.
+    // A killed run may leave part of an id.
     appendFileSync(join(directory, 'auditlog.ids'), 'torn');
     assert.deepEqual(await importSwipes('d.json', [1, 4]), [1, 1]);
     assert.deepEqual(await importSwipes('e.json', [4]), [0, 1]);

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { linesOf } from '../checks/log.ts';
 import type { Draw } from '../draw.ts';
@@ -74,18 +74,24 @@ const controlData: Operation = {
     // If it is gone, it was merged meanwhile.
     const copy = join(world.directory, 'part-of-the-journal');
     const isThere = existsSync(newest);
-    if (isThere) renameSync(newest, copy);
+    if (isThere) move(newest, copy);
     if (isThere) world.damaged('control_data', linesOf.controlData);
     await world.service.start();
     if (!isThere) return undefined;
     await world.service.reports('control_data', 'the newest part of the journal was removed');
     await refusesEverybody(world);
     await world.service.stop();
-    renameSync(copy, newest);
+    move(copy, newest);
     await world.service.start();
     return 'the newest part of the journal: removed, and put back';
   },
 };
+
+/** The data directory may be on a disk of its own, which a rename does not leave. */
+function move(from: string, to: string): void {
+  cpSync(from, to, { recursive: true });
+  rmSync(from, { recursive: true });
+}
 
 async function refusesEverybody(world: World): Promise<void> {
   const { url } = await world.service.up();
