@@ -18,7 +18,7 @@ import { blockOf } from '../recipes/page.ts';
 import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { rounds } from '../support/rounds.ts';
 
-/** A mapping that is as small as one may be. */
+/** A minimal mapping. */
 const own = {
   name: 'own',
   time: 'at',
@@ -29,18 +29,18 @@ const own = {
 const tail = eventTail({ vendorName: 'V', productName: 'P' });
 
 interface MappedRecord {
-  /** The record as it was sent, without whitespace between its tokens. */
+  /** The record as sent, without white space between tokens. */
   readonly record: string;
   readonly source: string;
   readonly row: Row;
 }
 
-/** JSON without the whitespace between its tokens. */
+/** JSON without white space between tokens. */
 function minified(json: string): string {
   return json.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 }
 
-/** Maps every record of a sample as the service does; each must be accepted. */
+/** Maps every record of a sample as the service does; all must be accepted. */
 function mapSample(name: string, file: string): MappedRecord[] {
   const body = readFileSync(new URL(`../fixtures/adapters/${file}`, import.meta.url));
   const mapping = mappingOf(name);
@@ -66,7 +66,7 @@ function mapSample(name: string, file: string): MappedRecord[] {
   return records;
 }
 
-/** What one would look for first. */
+/** The most important members. */
 function summary({ row }: MappedRecord): string {
   const event = JSON.parse(`${eventHead}${row.ocsf}"logged_time":0${tail}`) as {
     actor: { user?: { name?: string; email_addr?: string } };
@@ -123,7 +123,7 @@ for (const [name, file, expected] of samples)
   test(`${name} records are found, mapped, and kept whole`, () => {
     const mapped = mapSample(name, file);
     assert.deepEqual(mapped.map(summary), expected);
-    // Whatever has the name of a secret is redacted here as everywhere.
+    // Names of secrets are redacted here, too.
     const kept = (record: string): string =>
       record.replace(/"authorization":\{[^}]*\}/, '"authorization":"[redacted]"');
     for (const { record, source } of mapped)
@@ -405,7 +405,7 @@ test('a long text costs what its length does, wherever it ends', () => {
   const text = 'a'.repeat(50_000);
   const mapping = new Mapping(checkedDefinition({ ...own, msg: 'email(who)' }));
   const before = process.cpuUsage();
-  // In steps of its square this takes 4 s for each text.
+  // In quadratic time each text takes 4 s.
   mappedBy(mapping, { at: 0, what: `${text}.`, who: `${text}/` });
   const { user } = process.cpuUsage(before);
   assert.ok(user < 2_000_000, `${user} µs`);
@@ -484,7 +484,7 @@ test('any record is kept to the byte, whatever its members are', () => {
 
 test('names with escapes are those that were sent, whatever names came before (nodejs/node#63785)', () => {
   const json = mappingOf('json');
-  // The parser of Node 24 takes the escapes of the second for the name of the first.
+  // The parser of Node 24 confuses the second name with the first.
   for (const [first, before, name] of [
     ['ts', String.raw`"\\u0061"`, String.raw`"\u0061ction"`],
     ['timestamp', String.raw`"act\\u0"`, String.raw`"act\u0069on"`],
@@ -521,7 +521,7 @@ test('an id keeps its digits where it is an integer that no double holds', () =>
     compileNode(compile('to_string(n)'))(parseJson('{"n":12345678901234567}')),
     '12345678901234567',
   );
-  // Sent as text, such digits stay a name, as any text.
+  // Digits sent as text stay a name.
   const quoted = messageOf(
     'json',
     '{"ts":1717236000123456789,"target":"123456789012345678","n":12345678901234567}',

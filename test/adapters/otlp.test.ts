@@ -7,7 +7,7 @@ import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { type OtlpForm, readExport } from '../../src/adapters/otlp/export.ts';
 import { map } from '../ocsf/arbitrary.ts';
 
-/** What is read of an export, or what is wrong with it. */
+/** The lines of an export, or its fault. */
 function read(bytes: Uint8Array, form: OtlpForm): string[] | string {
   const records: string[] = [];
   let elements = 0;
@@ -24,7 +24,7 @@ function read(bytes: Uint8Array, form: OtlpForm): string[] | string {
   return records;
 }
 
-/** A model of AnyValue: a tag and what it holds. */
+/** A model of AnyValue: a tag and its content. */
 type Value =
   | { readonly kind: 'text'; readonly value: string }
   | { readonly kind: 'bool'; readonly value: boolean }
@@ -93,7 +93,7 @@ function writePairs(writer: BinaryWriter, field: number, pairs: readonly Pair[])
   }
 }
 
-/** Unknown fields stand between the others, and what the records share comes after them. */
+/** With unknown fields between the others, and shared parts after the records. */
 function protobufOf({ time, severity, body, attributes, trace, resource, scope }: Model): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(99, WireType.LengthDelimited).string('unknown');
@@ -160,7 +160,7 @@ function jsonOf({ time, severity, body, attributes, trace, resource, scope }: Mo
   );
 }
 
-/** The value as JSON text, made in another way than the readers do. */
+/** The value as JSON text, independent of the readers. */
 function textOf(value: Value): string {
   switch (value.kind) {
     case 'none':
@@ -236,7 +236,7 @@ test('both encodings of a record give the same line, with every digit, in whatev
   fc.assert(
     fc.property(arbitraryModel, (model) => {
       assert.deepEqual(read(protobufOf(model), 'protobuf'), [expected(model)]);
-      // JSON writes some doubles in another way, and both are the number.
+      // JSON may spell a double otherwise.
       const [line = ''] = read(Buffer.from(jsonOf(model)), 'json');
       assert.deepEqual(JSON.parse(line), JSON.parse(expected(model)));
     }),
@@ -313,7 +313,7 @@ test('a value nested as deep as it may be costs no more than its bytes', () => {
   const body = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${Array(6).fill(logRecord).join()}]}]}]}`;
   const before = process.cpuUsage();
   const lines = read(Buffer.from(body), 'json');
-  // Looked at anew at each level these take 6 s.
+  // A new search at each level would take 6 s.
   const { user } = process.cpuUsage(before);
   assert.ok(user < 2_500_000, `${user} µs`);
   const line = `{"timeUnixNano":"1717236000123456789","body":${'['.repeat(122)}${JSON.stringify(text)}${']'.repeat(122)}}`;

@@ -23,7 +23,7 @@ function eventOf(name: string, record: object): OcsfEvent {
 type Named = { readonly name?: string; readonly uid?: string; readonly email_addr?: string } | undefined;
 const nameOf = (one: Named): string | undefined => one && (one.email_addr ?? one.name ?? one.uid);
 
-/** Class, activity, actor, and what else there is; `from` and the outcome are told only where they are others than usual. */
+/** Class, activity, actor and other facts; unusual values of `from` and outcome. */
 function told(event: OcsfEvent): string {
   const { class_name: what, activity_id: id, activity_name: activity, actor, user, group, file } = event;
   const place = event['src_endpoint'] ?? event['device'] ?? {};
@@ -47,7 +47,7 @@ function told(event: OcsfEvent): string {
   return [`${what}: ${id === 99 ? 'Other' : activity}`, ...texts, ...failure, ...unknown].join(' | ');
 }
 
-/** Of lines the rest counts as well: time, severity, message and flow. */
+/** Lines also show time, severity, message and flow. */
 function lineTold(event: OcsfEvent): string {
   const { time, severity, message, metadata } = event;
   const at = new Date(time).toISOString();

@@ -26,7 +26,7 @@ import { eventually } from '../support/http.ts';
 import { JournalEvents } from '../support/journal-events.ts';
 import { type CliAnswer, printed, runCli, runCliHere } from '../support/server.ts';
 
-/** Backups of an engine that no server uses, into one directory after the other. */
+/** Backups of an engine without a server, into successive directories. */
 let acme: string;
 let globex: string;
 
@@ -39,7 +39,7 @@ interface Backup {
 
 let source: TestEngine;
 let directory: Directory;
-/** Directories of this file, one below the other. */
+/** Directory of all others in this file. */
 let root: string;
 before(async () => {
   [source, root] = await Promise.all([startTestEngine(), temporaryDirectory()]);
@@ -57,7 +57,7 @@ after(async () => {
   if (root !== undefined) await removeDirectory(root);
 });
 
-/** The id of a new organization, whose events are stored. */
+/** The id of a new organization with stored events. */
 async function organizationOf(slug: string): Promise<string> {
   const { id } = await directory.change(operatorCall, createOrganization({ slug, name: slug }));
   await new JournalEvents(source.storage, createRecorder(source.storage), id).hand();
@@ -79,7 +79,7 @@ async function recordOn(day: string, count: number): Promise<void> {
   await record(globex, events.slice(0, count / 3));
 }
 
-/** Every row of every table that is backed up, as text; without what a restore records. */
+/** Every row of every backed-up table, as text; without the rows of a restore. */
 async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
   const tables = Object.values(backupSteps).flat();
   const rows = tables.map(async (name) => {
@@ -129,7 +129,7 @@ test('everything comes back as it was, from a full backup and one on it, in a di
       );
       assert.equal(Number(row?.events), 2);
     });
-    // Nothing is ever restored over it.
+    // A restore never overwrites data.
     refused(await restore(target, '--from', place), /restore into an empty directory/);
   }
   assert.equal((await taken(place, '--full')).base, null);
@@ -230,7 +230,7 @@ test('a directory is marked before the backup is looked at: no command uses one 
   const environment = { ...process.env, DATA_DIR: target, PORT: '0' };
   const command = (...args: string[]) =>
     spawn(process.execPath, [...cliCommand, ...args], { cwd: projectRoot, env: environment });
-  // A pipe that nobody writes to: the restore stands still with the first file that it reads.
+  // A pipe without a writer: the restore blocks at the first file that it reads.
   const sums = join(place, id, 'SHA256SUMS');
   await rename(sums, `${sums}.kept`);
   spawnSync('mkfifo', [sums]);
@@ -251,7 +251,7 @@ test('a directory is marked before the backup is looked at: no command uses one 
   const served = await runCli(['serve'], { dataDir: target });
   refused({ ...served, stdout: '' }, unfinished, 2);
   assert.deepEqual(await readdir(target), ['restoring']);
-  // As one leaves it that was killed when its engine had some tables.
+  // As after a kill when the engine had some tables.
   await writeFile(join(target, 'restoring'), `${id}\n`);
   for (const name of ['engine/store', 'wal', 'idempotency'])
     await mkdir(join(target, name), { recursive: true });
@@ -334,7 +334,7 @@ test('nothing stands on a backup that still has a person who was erased since, a
   }
 });
 
-/** Where a user may have mounts of its own, the test needs no rights for a small disk. */
+/** With user namespaces the test needs no rights for a small disk. */
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
 const unlessMount = mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk';
 

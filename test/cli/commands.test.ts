@@ -20,7 +20,7 @@ import { everyCommand } from './every-command.ts';
 import '../support/strict-writer.cjs';
 import { projectRoot } from '../support/project-root.ts';
 
-/** The commands in this process, beside a running engine; of a server there is nothing else, so what they record is in the journal alone. */
+/** Commands in this process, beside an engine without a server: their events are only in the journal. */
 
 let engine: TestEngine;
 before(async () => {
@@ -65,7 +65,7 @@ async function run(
   return { code, ...said, events: texts.map((text) => JSON.parse(text) as OwnEvent) };
 }
 
-/** The JSON that a command printed; it must have succeeded without a word of complaint. */
+/** The JSON output of a command; it must succeed without a message. */
 async function json(args: readonly string[], stdin?: string): Promise<Record<string, unknown>> {
   const answer = await run([...args, '--json'], stdin === undefined ? {} : { stdin });
   assert.deepEqual([answer.code, answer.error], [0, '']);
@@ -77,7 +77,7 @@ async function list(args: readonly string[]): Promise<Record<string, unknown>[]>
   return (await json(args)) as unknown as Record<string, unknown>[];
 }
 
-/** The first run of a command records these actions; a second one changes nothing, records nothing and answers alike. */
+/** The first run records these actions; a repeat changes and records nothing, and prints the same. */
 async function recordsOnce(args: readonly string[], ...expected: readonly (number | { stdin: string })[]) {
   const actions = expected.filter((one) => typeof one === 'number');
   const more = expected.find((one) => typeof one === 'object');
@@ -238,7 +238,7 @@ describe('users', () => {
   });
 
   test('create looks at organization, address and role before it asks for the password', async () => {
-    // Without --password-stdin and a terminal, a question would end in another complaint.
+    // Without --password-stdin and without a terminal, the prompt would fail otherwise.
     const ask = user.filter((arg) => arg !== '--password-stdin');
     const swapped = (from: string, to: string) => ask.map((arg) => (arg === from ? to : arg));
     for (const [args, code, words] of [
@@ -568,7 +568,7 @@ describe('completion', () => {
     assert.deepEqual(offered('user', 'set'), ['set-role', 'set-password']);
     assert.deepEqual(offered('export', '--org', 'acme', '--file-n'), ['--file-name']);
     assert.deepEqual(offered('key', 'rotate', 'nothing', '--gr'), ['--grace']);
-    // Values, where they are few; of others nothing, so that the shell offers files.
+    // Values if they are few; otherwise nothing, so that the shell offers files.
     for (const [words, values] of [
       ['export --format', 'ndjson json csv parquet'],
       ['export --schema', 'default ocsf'],
@@ -582,7 +582,7 @@ describe('completion', () => {
     ] as const)
       assert.deepEqual(offered(...words.split(' '), '').toSorted(), values.split(' ').toSorted(), words);
     assert.deepEqual(offered('completion', 'z'), ['zsh']);
-    // A package of the project is run by npx, which runs others, too.
+    // npx runs the project's package, and others.
     assert.deepEqual(offeredTo('npx', 'auditlog', 'export', '--format', 'pa'), ['parquet']);
     assert.deepEqual(offeredTo('npx', 'auditlog', 'user', 'set-r'), ['set-role']);
     assert.deepEqual(offeredTo('npx', 'vite', 'ex'), ['']);

@@ -7,7 +7,7 @@ import { flipBit } from '../support/flip-bit.ts';
 import { type CliAnswer, printed, runCliHere } from '../support/server.ts';
 import { commandsThat, lineOf } from './every-command.ts';
 
-/** Files of any table are harmed: doctor names them and says what to do, and no command shows text of the engine. */
+/** Damages files of every table: `doctor` names them with a remedy, and no command shows text of the engine. */
 
 const engineText = /DB::|Exception|Code: \d|while reading|checksum|codec|\/store\//i;
 
@@ -52,7 +52,7 @@ interface Finding {
   readonly remedy: string;
 }
 
-/** What doctor finds of the parts of tables. */
+/** Findings of `doctor` about parts of tables. */
 async function damagedParts(): Promise<readonly Finding[]> {
   const { stdout, stderr } = await command(['doctor', '--json']);
   assert.doesNotMatch(stdout + stderr, engineText);
@@ -108,7 +108,7 @@ test('every table is looked at, and no command shows text of the engine', async 
   assert.deepEqual(found.map(({ id }) => id).toSorted(), ids.toSorted());
 
   const names = [...commandsThat('data'), 'init', 'org create'].filter(
-    // They ask the server alone, or are looked at by themselves.
+    // They only ask the server, or have their own tests.
     (name) => !['status', 'stop', 'doctor', 'doctor --repair'].includes(name),
   );
   for (const name of names) {

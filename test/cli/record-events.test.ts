@@ -18,7 +18,7 @@ before(async () => {
   ({ storage } = await sharedEngine());
 });
 
-/** An organization, what a command records of it, and where that went. */
+/** An organization, a command's events, and where they were stored. */
 async function setUp(context: TestContext, slug: string) {
   const dataDir = await temporaryDirectory();
   context.after(() => removeDirectory(dataDir));

@@ -8,7 +8,7 @@ const start = 1_700_000_000_000_000;
 let remote: Remote;
 before(async () => {
   const events = Array.from({ length: 25 }, (_, n) => ({
-    // Ties, and an order of recording that is not that of time.
+    // With ties, and another order of recording than of time.
     time: start + ((n * 7) % 5),
     more: `,"extra_map":{"n":${n},"huge":12345678901234567890.10,"text":"} ] \\" \\\\"}`,
   }));

@@ -80,7 +80,7 @@ describe('recording', () => {
     ];
     let at = 0;
     remote.fault = (seen, response) => {
-      // Stored, and then the answer is lost.
+      // Stored, but the answer is lost.
       if (at === 0 && remote.requests.length === 1) {
         const done = response.end.bind(response);
         response.end = (() => {
@@ -144,7 +144,7 @@ describe('recording', () => {
       rejections.map(({ event }) => event.message.action),
       numbers(150).map((n) => 2 * n + 1),
     );
-    // The longest of batches, refused as a whole for reasons of some length.
+    // The largest batch, refused as a whole with long reasons.
     const whole = client({ batch: { events: 10_000 } });
     const error = `/message/timestamp: must be ${'a time '.repeat(20)}`;
     const errors = numbers(10_000).map((index) => ({ index, error }));

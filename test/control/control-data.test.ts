@@ -51,7 +51,7 @@ import { patience } from '../support/patience.ts';
 import { sharedEngine } from '../support/shared.ts';
 
 let storage: Storage;
-/** Of two processes that know nothing of each other. */
+/** Of two independent processes. */
 let here: Directory;
 let elsewhere: Directory;
 
@@ -63,7 +63,7 @@ before(async () => {
 
 const problem = (code: ProblemCode) => (error: unknown) => error instanceof Problem && error.code === code;
 const change = <T>(decide: Decide<T>, by = here): Promise<T> => by.change(operatorCall, decide);
-/** What is wrong with an input may be known before anything is read. */
+/** Invalid input may be found before anything is read. */
 const refused = (code: ProblemCode, decide: () => Decide<unknown>, words?: string) =>
   assert.rejects(async () => change(decide()), problem(code), words);
 const password = 'correct horse battery';
@@ -411,7 +411,7 @@ describe('the directory', () => {
   });
 
   test('what is read at the start may take as long as any read of the engine, which may be busy', async () => {
-    /** An engine that takes ten seconds for each answer, without the seconds. */
+    /** Pretends to be an engine that takes ten seconds for each answer. */
     const slow: Storage = {
       ...storage,
       readRows: (query, parameters, options = {}) =>

@@ -27,11 +27,11 @@ import { type SharedEngine, sharedEngine } from '../support/shared.ts';
 
 const email = 'ana@acme.example';
 const pseudonym = 'erased-1';
-/** What a statement could stumble over. */
+/** Difficult content for a statement. */
 const strange = { text: "it's \\ \" \n \u0001 é 日本 🎉 {x:String} '); --", long: 'x'.repeat(300_000) };
 const nobody = '00000000-0000-0000-0000-000000000000';
 let engine: SharedEngine;
-/** The control data as commands have it. */
+/** The control data of commands. */
 let directory: Directory;
 const reconcilers: ErasureReconciler[] = [];
 before(async () => {
@@ -42,7 +42,7 @@ after(() => Promise.all(reconcilers.map((reconciler) => reconciler.stop())));
 
 const created = (slug: string) => directory.change(operatorCall, createOrganization({ slug, name: slug }));
 
-/** An organization with events of one person and of another, and an erasure of the one that has begun. */
+/** An organization with events of two persons, and a begun erasure of one. */
 async function begun(slug: string, events: number) {
   const organization = await created(slug);
   await recordBoth(organization, events);
@@ -86,7 +86,7 @@ async function planned({ id: organizationId }: Organization, who = ana): Promise
 const begin = (erasure: PlannedErasure, by = directory): Promise<StoredErasure> =>
   by.change(operatorCall, beginErasure(erasure, []));
 
-/** A server that carries erasures out, with the control data as it has them. */
+/** A server's reconciler with its control data. */
 async function reconcilerOf(
   options: { readonly storage?: Storage; readonly watermark?: () => bigint; readonly instance?: string } = {},
 ): Promise<ErasureReconciler> {
@@ -105,7 +105,7 @@ async function reconcilerOf(
   return reconciler;
 }
 
-/** How many events have the person, and how many the pseudonym: in what is found by, shown and stored. */
+/** Numbers of events with the person and the pseudonym: in filters, as shown and as stored. */
 async function counts({ id }: Organization): Promise<number[]> {
   const has = (text: string) =>
     `countIf(actor_email LIKE '${text}@%' AND position(ocsf, '"${text}@') > 0 AND position(source, '"${text}@') > 0)`;
@@ -266,7 +266,7 @@ test('processes that share an engine do it once, or all of them without harm', a
     { org: organization.id },
   );
   assert.equal(row?.n, '1');
-  // Without claims, as after one of them stood still for too long.
+  // Without claims, as after a long pause of a process.
   const second = await begun('erase-unclaimed', 8);
   const unclaimed = await Promise.all([reconcilerOf(), reconcilerOf()]);
   await Promise.all(unclaimed.map((reconciler) => reconciler.reconcile()));
@@ -284,7 +284,7 @@ async function ofTwo(slug: string, events: number): Promise<Organization> {
   return organization;
 }
 
-/** How many events have a text in what is stored. */
+/** Number of stored events with a text. */
 async function withText({ id }: Organization, text: string): Promise<number> {
   const [row] = await engine.storage.rows<{ n: string }>(
     'SELECT countIf(position(source, {text:String}) > 0) AS n FROM events WHERE org = {id:UUID} AND activity_id = 1001',

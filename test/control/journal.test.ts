@@ -71,7 +71,7 @@ const addUser = (name: string, role?: string): Promise<User> =>
 const addOrganization = (slug = 'acme'): Promise<Organization> =>
   change(createOrganization({ slug, name: slug }));
 
-/** All that a directory knows, as it comes out of the journal: a member that is undefined is none there. */
+/** The whole state of a directory as the journal gives it, without undefined members. */
 function stateOf(state: Directory): unknown {
   const users = state.users();
   const organizations = state.organizations();
@@ -88,7 +88,7 @@ function stateOf(state: Directory): unknown {
   return JSON.parse(JSON.stringify(known));
 }
 
-/** Holds that places have no gap, that each row names the one before, and that its texts are what was written. */
+/** Checks that places have no gap, and that each row names the previous one and has the written texts. */
 async function heldTogether() {
   const rows = await journalRows(storage);
   let previous = '';
@@ -111,7 +111,7 @@ const codesOf = ({ events }: { readonly events: string }) =>
 describe('several processes at once', () => {
   const secrets = new SealedSecrets('s'.repeat(32));
   const emails = ['ann', 'bob', 'cid'];
-  /** Changes of the same few objects, by what is drawn. */
+  /** Random changes of a few objects. */
   const kinds: readonly ((key: string, n: number) => Decide<unknown>)[] = [
     (_, n) => changeRole(userOf(n), ['admin', 'auditor', 'member'][n % 3] ?? ''),
     (_, n) => disableUser(userOf(n)),
@@ -133,7 +133,7 @@ describe('several processes at once', () => {
     maxLength: 30,
   });
 
-  /** A change as somebody asks for it; `wrote` once it has resolved and was to be written. */
+  /** A requested change; `wrote` if it resolved and should have written. */
   async function ask(by: Directory, id: string, decide: Decide<unknown>): Promise<boolean> {
     let last: Decision<unknown> | undefined;
     const noted: Decide<unknown> = (state, moment) => {
@@ -209,7 +209,7 @@ describe('several processes at once', () => {
 });
 
 describe('a change of several parts is one row, with all events that tell it', () => {
-  /** What the one row has that a change comes to. */
+  /** The only row of a change. */
   async function rowOf(decide: Decide<unknown>) {
     const before = here.place;
     await change(decide);
@@ -351,7 +351,7 @@ describe('an answer of the engine that is lost', () => {
   const lost = () => new EngineError('timeout', 'no answer within the time');
   type Insert = Storage['insertRows'];
 
-  /** A directory whose next INSERTs go as it is said; those that come after them go well. */
+  /** A directory whose next INSERTs behave as given; later ones succeed. */
   async function withInserts(...ways: readonly ((insert: Insert) => Insert)[]): Promise<Directory> {
     const left = [...ways];
     const insertRows: Insert = (...inserted) =>
@@ -434,7 +434,7 @@ describe('an answer of the engine that is lost', () => {
       looks += 1;
       if (looks > 1) return storage.checked(work);
       await work();
-      // The engine is killed, and the next one finds a part that was cut short.
+      // The engine is killed, and the next one finds a truncated part.
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
       throw new EngineError('unreachable', 'The engine ended during the statement');
     };
@@ -463,7 +463,7 @@ describe('an answer of the engine that is lost', () => {
     };
     const state = await openDirectory({ ...storage, checked });
     await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
-    // The engine takes the second INSERT for a repeat of the one that it has lost.
+    // The engine takes the second INSERT for a repeat of the lost one.
     assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
   });
 
@@ -592,7 +592,7 @@ describe('a journal that is damaged', () => {
     storage.command(`ALTER TABLE journal ${what}`, {}, { settings: { mutations_sync: 2 } });
   const damageNow = async () => (await openDirectory(storage)).damage();
   const placesOf = (state: Directory) => state.damage().map(({ place }) => place);
-  /** What a server keeps beside the engine: how far it has come. */
+  /** A server's mark beside the engine. */
   async function markNow() {
     const last = (await journalRows(storage)).at(-1);
     assert.ok(last);
@@ -777,7 +777,7 @@ describe('an erasure', () => {
     const journal = new Journal(storage);
     const erasure = await change(beginErasure(planned(id, ann.id), await journal.besides(id, ann.id)));
     const before = stateOf(here);
-    // Begun again after a kill it goes on.
+    // Continues after a kill.
     for (let turn = 0; turn < 2; turn += 1) await journal.erase(id, ann.id, erasure.place);
 
     const rows = await heldTogether();

@@ -10,7 +10,7 @@ test('where the engine is gone at the stop, the last uses are left with a warnin
   const said: string[] = [];
   const at = (level: string) => () => void said.push(level);
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-  // Nobody listens there.
+  // No server listens there.
   const connection = {
     url: 'http://127.0.0.1:9',
     user: 'audit',

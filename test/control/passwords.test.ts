@@ -44,7 +44,7 @@ describe('verification', () => {
   test('an unknown user costs as much and never matches', async () => {
     const verifier = new PasswordVerifier();
     const hash = await hashPassword('correct horse battery');
-    // Processor time, best of a few in turns: what else the machine does hardly shows in it.
+    // Processor time, the best of a few turns: other load hardly affects it.
     const took = async (stored: string | undefined): Promise<number> => {
       const begun = process.cpuUsage();
       assert.equal(await verifier.verify(stored, 'some other password'), false);
@@ -62,7 +62,7 @@ describe('verification', () => {
   test('is bounded: beyond the waiting room it is refused at once', async () => {
     const verifier = new PasswordVerifier();
     const room = limits.passwordChecksAtOnceMax + limits.passwordChecksWaitingMax;
-    // One that is soon verified: how many there are is looked at, not what each costs.
+    // A cheap hash: the test counts checks, not their cost.
     const quick = await hash('another password', { memoryCost: 1024, timeCost: 1 });
     const all = Array.from({ length: room + 5 }, () => verifier.verify(quick, 'some password'));
     const settled = await Promise.allSettled(all);

@@ -119,7 +119,7 @@ describe('who an identity is', () => {
     const trusting = await set({ trustEmail: 'on' });
     await refused('unverified', trusting, identity({ emailVerified: false }));
     await refused('unverified', trusting, identity({ email: undefined }));
-    // Letters that look like those of somebody's address, and would be these in lower case.
+    // Letters that look like those of an address, and equal them in lower case.
     for (const email of ['\u212aate@x.example', 'ann@\uff45xample.test'])
       await refused('unverified', trusting, identity({ email, emailVerified: true }));
     assert.ok((await change(signOn(trusting, identity({ emailVerified: undefined })))).linked);
@@ -185,7 +185,7 @@ describe('settings', () => {
     assert.ok(directory.signOnOf(settings.id).provenMicros !== undefined);
     const other = await set({ issuer: 'https://other.example', clientSecret: 'z' });
     assert.equal(other.provenMicros, undefined);
-    // A proof of the connection before counts for nothing.
+    // A proof of the earlier connection does not count.
     await change(signOnProven(settings));
     assert.equal(directory.signOnOf(settings.id).provenMicros, undefined);
   });

@@ -7,7 +7,10 @@ import { Problem } from '../../src/base/errors/problem.ts';
 import type { Route } from '../../src/http/router.ts';
 import { startTestServer, type TestServer } from './support.ts';
 
-/** What the library takes for requests behind a body in chunks never is one (src/http/exchange.ts, isLast). */
+/**
+ * The library may take data behind a body in chunks for requests; they must not run (src/http/exchange.ts,
+ * isLast).
+ */
 
 let asked: string[] = [];
 beforeEach(() => {
@@ -68,7 +71,7 @@ interface Seen {
   readonly isClosed: boolean;
 }
 
-/** Writes the parts some milliseconds apart and reads until the end, or until nothing has come for long. */
+/** Writes the parts some milliseconds apart, and reads until the end or a long pause. */
 async function exchange(...parts: readonly string[]): Promise<Seen> {
   const socket = connect(it.server.port, '127.0.0.1').setNoDelay(true);
   let text = '';

@@ -46,7 +46,7 @@ test('binary addresses become the usual text', () => {
   );
 });
 
-/** Every way to write an IPv6 address: case, leading zeros, `::` for any run of zeros, a dotted end, a zone. */
+/** Every spelling of an IPv6 address: case, leading zeros, `::` for any run of zeros, a dotted end, a zone. */
 const spelling = (groups: readonly number[]) =>
   fc
     .record({

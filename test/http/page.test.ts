@@ -73,7 +73,7 @@ test('the document is compressed ahead, checked by its ETag, and allowed nothing
     assert.equal(decode(answer.raw).toString(), markup);
   }
   const etag = String(plain.headers.etag);
-  // Compared without `W/`, which a proxy may have taken away.
+  // Compared without `W/`, which a proxy may remove.
   for (const known of [etag, `"other", ${etag.slice('W/'.length)}`, '*']) {
     const again = await call(`${server.url}/`, { headers: { 'if-none-match': known } });
     assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', etag], known);

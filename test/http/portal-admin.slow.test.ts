@@ -40,7 +40,7 @@ async function listOf(path: string, as = cookie): Promise<Record<string, unknown
   return bodyOf(await world.get(path, as))['data'] as Record<string, unknown>[];
 }
 
-/** Events of the last request that made any: those of one flow. */
+/** Events of the newest request that made any: those of one flow. */
 async function lastEvents(organization = acme): Promise<StoredEvent[]> {
   const all = await world.events(organization);
   const flow = all.at(-1)?.source.message.flow_id;
@@ -109,7 +109,7 @@ describe('bodies', () => {
   });
 });
 
-// The rules of keys and users are those of `test/control`, what is recorded of changes that of `self-audit.slow.test.ts`.
+// `test/control` has the rules of keys and users, `self-audit.slow.test.ts` the recorded events.
 describe('API keys', () => {
   test('may not have a larger limit than the installation gives', async () => {
     const more: [string[], string[]][] = [
@@ -162,7 +162,7 @@ describe('users', () => {
     assert.equal(changed.status, 204, changed.text);
     assert.match(String(changed.headers['set-cookie']), /^service=;.*Max-Age=0/);
     problemOf(await world.get('/api/v1/portal/whoami', eveCookie), 401);
-    // An administrator takes the same way, not the one for others.
+    // An administrator's own password has the usual endpoint.
     problemOf(await world.send('POST', `${usersPath}/${ann.id}/password`, cookie, { password }), 403);
   });
 });

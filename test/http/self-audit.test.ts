@@ -22,7 +22,7 @@ const flowId = '0b7f2a50-0000-4000-8000-00000000f10e';
 const origin = { ip: '192.0.2.7', port: '50123', flowId };
 const unavailable = (error: unknown) => error instanceof Problem && error.code === 'unavailable';
 
-/** A small log, so that it is soon full. */
+/** A small log that is soon full. */
 const walBytesMax = 256 * 1024;
 let world: PortalWorld;
 before(async () => {
@@ -30,14 +30,14 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** An organization of a test's own, and its administrator. */
+/** A new organization and its administrator. */
 async function start(slug: string) {
   const acme = await world.addOrganization(slug);
   const ann = await world.addUser(acme, `ann@${slug}.test`);
   return { acme, ann };
 }
 
-/** Fills the log until it takes nothing more. */
+/** Fills the log until it refuses events. */
 async function fillLog({ ingest }: PortalWorld, { id, slug }: Organization): Promise<void> {
   for (const filler of ['x'.repeat(8000), '']) {
     const event = { time: '2026-05-01T10:00:00Z', message: { action: 4020, extra: { filler } } };

@@ -12,7 +12,7 @@ import { limits } from '../../src/sign-on/limits.ts';
 const acme = { slug: 'acme' } as Organization;
 const path = '/api/v1/auth/sign-on/callback/acme';
 
-/** A request as far as these look at it. */
+/** A request reduced to what these functions read. */
 function request(host: string, secure = false): RequestContext {
   const headers = new Map([['host', host]]);
   return {

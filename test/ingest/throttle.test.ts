@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { limits } from '../../src/ingest/limits.ts';
 import { Throttle } from '../../src/ingest/throttle.ts';
 
-/** A throttle on a clock that is set by hand; at first the engine is behind. */
+/** A throttle with a manual clock; at first the engine is behind. */
 function setUp() {
   const state = { now: 10_000, waitingMs: 1001, waitingBytes: 1_000_001 };
   const throttle = new Throttle({

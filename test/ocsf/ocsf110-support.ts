@@ -5,7 +5,7 @@ import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
 import { meaning, memberOf, type Node, parseTree } from '../fuzz/tree.ts';
 import { map, organization, storableJson, storableString } from './arbitrary.ts';
 
-/** Source events of every kind, and their events of OCSF 1.1.0, held to the schema and to what was sent. */
+/** Source events of every kind and their events of OCSF 1.1.0, compared with the schema and the source. */
 
 const mapper = new Ocsf110Mapper({ vendorName: 'Vendor "V"', productName: 'Prüfung', appName: 'App\n1' });
 

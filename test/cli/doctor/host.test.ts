@@ -57,7 +57,7 @@ describe('what doctor finds of where the data lie', () => {
     assert.match(String(space), /^\d+ MiB free$/);
     const beyond = await checkDiskSpace({ dataDir, walMaxBytes: Number.MAX_SAFE_INTEGER });
     assert.ok(beyond.notes.some((note) => note.includes('WAL_MAX_BYTES')));
-    // Below a changed root (chroot) the system does not tell of mounts outside of it.
+    // Below a changed root (chroot) the system does not show outer mounts.
     assert.match(String((await checkFileSystem(place)).notes), /^(\S+ at \/|this system does not tell$)/);
     assert.match(String((await checkSyncedWrites(place)).notes), /a synced write of 4 KiB takes \d/);
     assert.deepEqual(await readdir(dataDir), []);
