@@ -24,7 +24,7 @@ type Named = { readonly name?: string; readonly uid?: string; readonly email_add
 const nameOf = (one: Named): string | undefined => one && (one.email_addr ?? one.name ?? one.uid);
 
 /** Class, activity, actor and other facts; unusual values of `from` and outcome. */
-function told(event: OcsfEvent): string {
+function factsIn(event: OcsfEvent): string {
   const { class_name: what, activity_id: id, activity_name: activity, actor, user, group, file } = event;
   const place = event['src_endpoint'] ?? event['device'] ?? {};
   const from = place.ip ?? place.hostname ?? place.name;
@@ -48,12 +48,12 @@ function told(event: OcsfEvent): string {
 }
 
 /** Lines also show time, severity, message and flow. */
-function lineTold(event: OcsfEvent): string {
+function lineFactsIn(event: OcsfEvent): string {
   const { time, severity, message, metadata } = event;
   const at = new Date(time).toISOString();
   const operation = event['api']?.operation;
   return [
-    told(event).replace('API Activity: ', `${operation}: `),
+    factsIn(event).replace('API Activity: ', `${operation}: `),
     at === '2026-03-01T10:00:00.000Z' ? [] : `at ${at}`,
     severity === 'Informational' ? [] : `severity ${severity}`,
     message === operation ? [] : `says ${message}`,
@@ -77,8 +77,8 @@ for (const section of sections) {
       const args = JSON.parse(`[${given}]`) as never[];
       const build = builders[name];
       return build === undefined
-        ? lineTold(eventOf(name, args[0] ?? {}))
-        : told(eventOf(name, build(...args)));
+        ? lineFactsIn(eventOf(name, args[0] ?? {}))
+        : factsIn(eventOf(name, build(...args)));
     });
     assert.deepEqual(
       read,

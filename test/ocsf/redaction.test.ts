@@ -16,17 +16,17 @@ const appName = 'Test "App"';
 const names = { vendorName: 'Vendor', productName: 'Product "P"' };
 const tail = eventTail(names);
 
-/** Of events as they are stored: what was to be redacted has been. */
+/** Maps stored events, which are redacted already. */
 const again = new Mapper({ appName });
 
-/** The stored source event makes the same row once more, whatever was redacted from it. */
-function holdAgain(row: Row): void {
+/** The stored source event gives the same row again. */
+function mapAgain(row: Row): void {
   const window = toWindow(row.source);
   const made = again.mapStored(window, 0, window.text.length, organization);
   assert.deepEqual(typeof made === 'string' ? made : decoded(made), row);
 }
 
-/** A mapper, and the model of what it must make of each event. */
+/** A mapper, and a model of its results. */
 function pairOf(redactKeys: string) {
   const keys = redactKeys === '' ? [] : redactKeys.split(',');
   const mapper = new Mapper({ appName, redaction: makeRedaction({ redactKeys: keys }) });
@@ -42,7 +42,7 @@ function pairOf(redactKeys: string) {
       const row = rowOf(text);
       const expected = expectedOf(parseTree(text), options);
       assert.equal(row.source, expected.source);
-      holdAgain(row);
+      mapAgain(row);
       const audit = `${eventHead}${row.ocsf}"logged_time":1${tail}`.replace('"logged_time":1,', '');
       assert.equal(meaning(parseTree(audit)), meaning(parseTree(expected.audit)));
       assert.equal(row.timeMicros, expected.micros);
@@ -67,7 +67,7 @@ test('a value shorter than what replaces it: the event stays whole, in both rend
   }
 });
 
-/** An event of about so many bytes, all of them the same item again and again. */
+/** An event of about this size with many equal items. */
 function filled(bytes: number, item: string, open: string, close: string): string {
   const room = bytes - Buffer.byteLength(least(open + close)) - item.length;
   return least(`${open}${`${item},`.repeat(Math.floor(room / (item.length + 1)))}${item}${close}`);
@@ -95,7 +95,7 @@ test('the worst growth that a name can have, up to the largest event', () => {
 test('lower case that is longer than what was sent stays in its place', () => {
   for (const letter of ['\u0130', '\u023a']) {
     const name = letter.repeat(9_000);
-    // With an escape, the text is put once without it and once in lower case.
+    // With an escape, the text is stored without it, and also in lower case.
     const text = `{"message":{"timestamp":0,"action":1,"actor":{"id":"\\n${name}","email":"X"}}}`;
     const row = standard.rowOf(text);
     assert.deepEqual([row.actorId, row.actorEmail], [`\n${name.toLowerCase()}`, 'x']);
@@ -189,7 +189,7 @@ test('configured names may be of any length and letters', () => {
   assert.equal(stored(kept, redaction).source, JSON.stringify(kept));
 });
 
-/** The event as it is stored. */
+/** The stored event. */
 function stored(event: object, redaction: Redaction): { source: string; ocsf: string } {
   const row = mapText(new Mapper({ appName, redaction }), JSON.stringify(event));
   if (typeof row === 'string') assert.fail(row);

@@ -230,7 +230,7 @@ test('values of any type in the place of any field give a row or errors', () => 
   fc.assert(
     fc.property(spelledJson(event), ({ value, text }) => {
       const answer = map(text);
-      // Spelling makes no difference to what is told.
+      // Spelling does not change the message.
       const plain = map(value);
       if (typeof answer === 'string') assert.equal(answer, plain);
       else assert.equal(answer.timeMicros, typeof plain === 'string' ? plain : plain.timeMicros);

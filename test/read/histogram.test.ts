@@ -25,7 +25,7 @@ describe('counts over time', () => {
 
   const read = (caller: SessionCaller, query: Readonly<Record<string, string>> = {}) =>
     answerOf<HistogramAnswer>(histogramHandler(createHistogramReader(engine.storage)), caller, query);
-  // As text: small integers are refused, as seconds by mistake.
+  // As text: small integers are refused, because they may be seconds.
   const at = (micros: number, rest: object = {}) => ({
     message: { action: 1, timestamp: formatMicros(micros), ...rest },
   });

@@ -84,7 +84,7 @@ describe('newest pages of an organization that records all the time', () => {
         return (await counted('SelectedParts')) - before;
       };
       const [first, again] = [await selectedBy(40), await selectedBy(40)];
-      // Each counts all events, by the counts of each part.
+      // Each counts all events by the counts of each part.
       assert.ok(first >= 2 * parts, `${first} parts`);
       assert.ok(again < first - parts / 2, `${again} parts after ${first}`);
       assert.ok((await selectedBy(10)) < first - parts / 2, 'a smaller page');
@@ -107,7 +107,7 @@ describe('newest pages of an organization that records all the time', () => {
     );
     const readPage = readerOf(org);
     await readPage(10);
-    // The engine counts what it reads for others, too.
+    // The engine also counts reads for other tests.
     let fewest = Number.POSITIVE_INFINITY;
     for (let read = 0; read < 5; read += 1) {
       const before = await counted('SelectedRows');
@@ -155,7 +155,7 @@ describe('newest pages of an organization that records all the time', () => {
           }
         }
       }),
-      // What is told of a failure is short enough, and each round takes a second.
+      // A failure's report is short, and each round takes a second.
       { numRuns: rounds(8, 60), endOnFailure: true },
     );
     now = noon;

@@ -294,7 +294,7 @@ interface Sent {
 const sentIn = ({ source }: Recorded): Sent['message'] => (JSON.parse(source) as Sent).message;
 const ipOf = (row: Recorded): string => sentIn(row).remote.ip;
 
-/** The files of drawn events, as the service is to say them. */
+/** The expected files of random events. */
 function filesOf(rows: readonly Recorded[]) {
   const keys = [...new Set(rows.flatMap(({ names }) => names))].sort();
   const files = keys.map((key) => {
@@ -308,11 +308,11 @@ function filesOf(rows: readonly Recorded[]) {
       ...seen(Math.min(...times), Math.max(...times)),
     };
   });
-  // Equals stay in the order of their keys.
+  // Equal ones stay in the order of their keys.
   return files.sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 
-/** Values and how often each is there, most frequent first, equals by value; none for the empty one. */
+/** Values with their numbers, most frequent first, then by value; without the empty one. */
 function counted(rows: readonly Recorded[], valueOf: (row: Recorded) => string): [string, number][] {
   const counts = new Map<string, number>();
   for (const row of rows) {

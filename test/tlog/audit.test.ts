@@ -139,7 +139,7 @@ test('whoever trusts the first key trusts those that it leads to, and no others'
   assert.throws(() => trust.read(checkpoint(third)), NoteError);
   trust.follow('service', [published(second, said(first, second)), published(third, said(second, third))]);
   for (const seed of seeds) assert.equal(trust.read(checkpoint(seed)).origin, 'service/1');
-  // A service has one key for all of its logs; under the name of one it is good for that one.
+  // A service has one key for all its logs; under a log's name it is valid for that log only.
   const ofAnother = {
     name: 'NoteError',
     message: /^the key is one of service\/2, and this is evidence of service\/1/,

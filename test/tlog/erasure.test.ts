@@ -16,10 +16,10 @@ const hashOf = (n: number): Buffer => Buffer.alloc(32, n);
 const entryOf = (seq: bigint, eventHash: Buffer) =>
   entryAt(encodeEntry({ seq, time: 1, expires: 65_535, own: false, eventHash }), 0);
 
-/** Erasures one after the other, each of some events; of these the next version takes the place of the one before. */
+/** Successive erasures of some events; each replaces the previous version. */
 const chains = fc.array(fc.uniqueArray(fc.nat({ max: 30 }), { maxLength: 20 }), { maxLength: 4 });
 
-/** The events of a table, `version` by place, and the erasures that led there; the last one may be under way. */
+/** The events of a table, `version` by position, and their erasures; the last may be in progress. */
 function made(steps: readonly (readonly number[])[], isPending = false) {
   const versions = Array<number>(31).fill(0);
   const erasures = steps.map((places, n): Erasure => {
@@ -74,7 +74,7 @@ test('an audit counts what was erased, and tells what was changed otherwise or p
   assert.deepEqual(audited([hashOf(0), hashOf(1), hashOf(9), hashOf(1)]), [1, 2, 1]);
   assert.deepEqual(audited([hashOf(0), hashOf(0), hashOf(0), hashOf(0)]), [1, 0, 3]);
   assert.deepEqual(audited([hashOf(1), hashOf(1), hashOf(1), hashOf(1)]), [0, 3, 1]);
-  // Another time is never an erasure's.
+  // No erasure changes the time.
   const audit = new EventAudit(() => false, history);
   const moved = encodeEntry({ seq: 1n, time: 2, expires: 65_535, own: false, eventHash: hashOf(1) });
   audit.compare(row(1, hashOf(0)), moved);

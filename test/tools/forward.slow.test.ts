@@ -115,7 +115,7 @@ describe('to a file', () => {
       assert.equal((await stat(file)).mode & 0o077, 0);
       assert.equal((await stat(checkpoint)).mode & 0o077, 0);
       remote.events.push(...range(5, 25).map(numbered));
-      // A run that was killed after writing, before the checkpoint.
+      // A run was killed between writing and the checkpoint.
       await appendFile(file, '{"n":25}\n{"n":26');
       done(await run());
       assert.deepEqual(places(await readFile(file, 'utf8')), range(30));
@@ -209,7 +209,7 @@ describe('to a file', () => {
       const args = ['--url', remote.url, '--checkpoint', join(directory, 'checkpoint')];
       const stop = new AbortController();
       const first = forward([...args, '--interval', '100ms'], { stop: stop.signal });
-      // Whoever finds the place moved by the other one ends; who that is depends on the machine.
+      // The run that finds the checkpoint moved by the other one ends; which one depends on the machine.
       const others = (async () => {
         for (let n = 25; ; n++) {
           remote.events.push(numbered(n));
@@ -339,7 +339,7 @@ describe('to an HTTP address', () => {
       remote.events.push(numbered(3), numbered(3));
       const checkpoint = join(directory, 'checkpoint');
       let answers = 0;
-      // Taken, and the answer lost.
+      // Stored, but the answer is lost.
       destination.fault = (body, response) => {
         answers += 1;
         if (answers !== 2) return false;
@@ -458,7 +458,7 @@ describe('from a server without a feed', () => {
       );
       let late = 3;
       old.fault = ({ query }) => {
-        // Comes between two pages, at the front of the stretch; where that begins depends on the time of day.
+        // Comes between two pages, at the beginning of the range, which depends on the time of day.
         const front = (Date.parse(query.get('startTime') ?? '') + 1) * 1000;
         if (query.get('offset') === '1000' && late-- > 0)
           old.events.push({ ...numbered(12_000 + late), time: front + late });

@@ -9,7 +9,7 @@ import { runTools } from '../../src/tools/program.ts';
 import { type Remote, remoteKey, reply, type Seen, startRemote } from '../client/remote.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
-/** What commands say and keep when they are asked to end, and how the same command resumes. */
+/** Output and state of interrupted commands, and how the same command resumes. */
 
 let remote: Remote;
 let directory: string;
@@ -26,7 +26,7 @@ beforeEach(() => {
   remote.stored.length = 0;
 });
 
-/** Takes the lines of a body, all but those that are called bad. */
+/** Accepts the lines of a body, except those marked bad. */
 function accept({ method, body }: Seen, response: ServerResponse): boolean {
   if (method !== 'POST') return false;
   const lines = body.split('\n').filter((line) => line !== '');
@@ -35,7 +35,7 @@ function accept({ method, body }: Seen, response: ServerResponse): boolean {
   return reply(response, 202, { accepted: lines.length - errors.length, rejected: errors.length, errors });
 }
 
-/** Runs a command; `asked` resolves when it is asked to end. */
+/** Runs a command; `asked` resolves when it should end. */
 async function run(args: readonly string[], asked: Promise<void> = new Promise(() => undefined)) {
   const said = { out: '', error: '' };
   const code = await runTools([...args, '--url', remote.url], {
@@ -68,7 +68,7 @@ test('import keeps what was answered, says so, and the same command resumes ther
   remote.fault = (seen, response) => {
     requests += 1;
     if (requests === 1) return accept(seen, response);
-    // Never answered: only the end of the command ends it.
+    // Never answered: only the command's end closes it.
     response.once('error', () => undefined);
     if (requests === 3) setTimeout(ask, 50);
     return true;
