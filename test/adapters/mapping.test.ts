@@ -130,7 +130,7 @@ for (const [name, file, expected] of samples)
       assert.ok(source.endsWith(`"${name}":${kept(record)}}}}`), source);
   });
 
-test('lines of log libraries are mapped, and what the mapping does not use is extra', () => {
+test('lines of log libraries are mapped, and unused members are extra', () => {
   const mapped = mapSample('json', 'json.ndjson');
   const extraOf = ({ source }: MappedRecord): string => source.slice(source.indexOf('"extra":') + 8, -2);
   assert.deepEqual(
@@ -149,7 +149,7 @@ test('a text of an action has the same code everywhere, beyond all families', ()
   assert.equal(first?.row.activityId, 12_252_261_389);
 });
 
-test('what cannot be mapped is told without its content', () => {
+test('the error of an unmappable record has none of its content', () => {
   const refusal = (mapping: Mapping, record: unknown): string => {
     const made = mappedBy(mapping, record);
     return typeof made === 'string' ? made : assert.fail(made[0]);
@@ -242,7 +242,7 @@ test('the list of records is found behind texts that look like it, in small bodi
   assert.deepEqual(found, records);
 });
 
-test('functions of expressions take what programs write, and leave alone what they do not know', () => {
+test('functions of expressions accept usual forms, and leave unknown ones unchanged', () => {
   const value = (expression: string, given: unknown): unknown => {
     const mapping = new Mapping(checkedDefinition({ ...own, time: expression, action: 'n' }));
     const made = mappedBy(mapping, { given, n: 1 });
@@ -338,7 +338,7 @@ test('a text of an action is looked up among the codes of the mapping, and is th
   }
 });
 
-test('an outcome is what the mapping lists, or a status; any other is unknown, and the activity then claims nothing', () => {
+test('an outcome is a listed value or a status; otherwise it is unknown, and so is the activity', () => {
   const definition = {
     ...own,
     codes: { login: { success: 1001, failure: 1002 } },
@@ -411,7 +411,7 @@ test('a long text costs what its length does, wherever it ends', () => {
   assert.ok(user < 2_000_000, `${user} µs`);
 });
 
-test('what texts of actions come to is remembered, but not what is long', () => {
+test('codes of short action texts are cached', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const mapping = new Mapping(checkedDefinition(own));
@@ -425,7 +425,7 @@ test('what texts of actions come to is remembered, but not what is long', () => 
   assert.ok(heapOf(10, 310) - before < 10_000_000, 'each of 300 is kept');
 });
 
-test('expressions mean here what they mean in the library', () => {
+test('expressions have the same result as in the library', () => {
   const value = storableJson;
   const names = ['a', 'b', '"c d"'];
   const leaf = fc.constantFrom(...names, '@', '`1`', "'x'", '`null`', '`[]`', '`{}`', '`false`');
@@ -470,7 +470,7 @@ test('expressions mean here what they mean in the library', () => {
   );
 });
 
-test('any record is kept to the byte, whatever its members are', () => {
+test('any record is kept byte by byte', () => {
   const cloudtrail = mappingOf('cloudtrail');
   fc.assert(
     fc.property(spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 })), ({ text }) => {
@@ -482,7 +482,7 @@ test('any record is kept to the byte, whatever its members are', () => {
   );
 });
 
-test('names with escapes are those that were sent, whatever names came before (nodejs/node#63785)', () => {
+test('escaped names are read correctly after any other names (nodejs/node#63785)', () => {
   const json = mappingOf('json');
   // The parser of Node 24 confuses the second name with the first.
   for (const [first, before, name] of [

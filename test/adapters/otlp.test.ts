@@ -232,7 +232,7 @@ const arbitraryModel: fc.Arbitrary<Model> = fc.record({
   scope: text,
 });
 
-test('both encodings of a record give the same line, with every digit, in whatever order its fields come', () => {
+test('both encodings of a record give the same line, with every digit and fields in any order', () => {
   fc.assert(
     fc.property(arbitraryModel, (model) => {
       assert.deepEqual(read(protobufOf(model), 'protobuf'), [expected(model)]);
@@ -243,7 +243,7 @@ test('both encodings of a record give the same line, with every digit, in whatev
   );
 });
 
-test('bytes that are no export are refused, whatever they are: cut short, changed, random', () => {
+test('truncated, changed and random bytes are refused', () => {
   const forms = ['protobuf', 'json'] as const;
   const answered = (bytes: Uint8Array, form: OtlpForm): void => {
     const records = read(bytes, form);
@@ -359,7 +359,7 @@ test('a record that breaks a rule of OTLP is refused by itself, and its field is
   assert.match(wire, /: a field .+, before byte \d+\.$/);
 });
 
-test('a record larger than an event costs itself, whatever is in it; a resource as large costs all', () => {
+test('a record larger than an event is rejected alone; a resource as large rejects all', () => {
   const attributes = Array.from({ length: 100_000 }, (_, n): Pair => [`key ${n}`, { kind: 'none' }]);
   const model = {
     time: 10n ** 18n,

@@ -87,7 +87,7 @@ for (const section of sections) {
   });
 }
 
-test('github: a person whose record says "False" of bots is none', () => {
+test('github: an actor with "False" as its mark of bots is a person', () => {
   const typeOf = (actor_is_bot: unknown) =>
     eventOf('github', github('git.push', { actor_is_bot }))['actor'].user?.type;
   assert.deepEqual(['False', false, 'True', true].map(typeOf), ['User', 'User', 'System', 'System']);
@@ -130,7 +130,7 @@ test('kubernetes: what secrets hold is stored in no form', () => {
   assert.deepEqual(kept['unmapped'].extra.kubernetes.requestObject, map);
 });
 
-test('kubernetes: a command that is run is part of the activity, and who was stood for is the delegate', () => {
+test('kubernetes: an executed command is part of the activity, and an impersonated user is the delegate', () => {
   const event = eventOf(
     'kubernetes',
     kubernetes(

@@ -59,7 +59,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   }
 });
 
-test('doctor names a part that none of its other checks can read, and goes on', async () => {
+test('doctor names an unreadable part that its other checks do not read, and continues', async () => {
   const engine = join(dataDir, 'engine');
   const found = await readdir(engine, { recursive: true });
   const files = found.filter(

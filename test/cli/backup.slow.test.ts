@@ -136,7 +136,7 @@ test('everything comes back as it was, from a full backup and one on it, in a di
   await rm(join(source.dataDir, 'session-secret'));
 });
 
-test('a backup is a full one once the last is larger than half of that which it stands on', async () => {
+test('a backup is full if the last increment exceeds half of its base', async () => {
   const place = join(root, 'growing');
   const first = await taken(place);
   await recordOn('2024-03-20', 1_500);
@@ -198,7 +198,7 @@ test('every file that is missing, altered or new is named, and nothing is restor
   refused(await backUp('--verify', directory), new RegExp(`${id}, which ${second.id} extends, is missing`));
 });
 
-test('a run that was killed is noted, and nothing stands on it; wrong options are refused', async () => {
+test('a killed run is reported and never extended; wrong options are refused', async () => {
   const place = join(root, 'refusing');
   const { id } = await taken(place);
   await mkdir(join(place, `${id.replace(/.$/, 'x')}.unfinished`));
@@ -298,7 +298,7 @@ const erasureOf = (): Parameters<typeof beginErasure>[0] => {
 const begin = () => directory.change(operatorCall, beginErasure(erasureOf(), []));
 const carryOut = (erasure: StoredErasure) => carryOutErasure({ storage: source.storage, directory }, erasure);
 
-test('nothing stands on a backup that still has a person who was erased since, and an erasure that begins or ends meanwhile ends it', async () => {
+test('no increment extends a backup with a person erased since, and an erasure during a backup ends it', async () => {
   const place = join(root, 'erased');
   await taken(place);
   const erasure = await begin();
@@ -338,7 +338,7 @@ test('nothing stands on a backup that still has a person who was erased since, a
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
 const unlessMount = mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk';
 
-test('a disk that is too small is named, and one that fills up ends a backup, of which nothing is left', {
+test('a disk that is too small is named, and one that fills up ends the backup without a trace', {
   skip: unlessMount,
 }, async () => {
   const place = join(root, 'for-disk');

@@ -128,7 +128,7 @@ describe('organizations', () => {
     assert.equal(other.events.length, 1);
   });
 
-  test('set makes all that it is told, or nothing', async () => {
+  test('set applies all options, or none', async () => {
     await json(['org', 'create', '--org', 'two-changes', '--name', 'Two']);
     const set = ['org', 'set', '--org', 'two-changes', '--passwords', 'off', '--force'];
     const wrong = await run([...set, '--receipts', 'bogus']);
@@ -155,7 +155,7 @@ describe('organizations', () => {
     assert.deepEqual([codes, await passwords()], [[1221, 5011, 5013], false]);
   });
 
-  test('a command to repeat is one that a shell reads back, without what it replaces', () => {
+  test('a printed command to repeat can be pasted into a shell, without replaced options', () => {
     const args = ['org', 'set', '--name', "It's $HOME", '--confirm', '4', '--dry-run', '--org=a'];
     const expected = String.raw`auditlog org set --name 'It'\''s $HOME' --org=a --confirm 5`;
     assert.equal(commandWith(args, '--confirm', '5'), expected);
@@ -332,7 +332,7 @@ describe('keys', () => {
     assert.match((await run(['key', 'list'])).out, new RegExp(`${id} +cli +read,write .*revoked`));
   });
 
-  test('a key of all organizations only writes and is nobody’s event', async () => {
+  test('a key of all organizations only writes and has no event', async () => {
     const answer = await run(['key', 'create', '--all-organizations', '--scopes', 'write', '--json']);
     const made = JSON.parse(answer.out);
     assert.deepEqual([made.organization, made.scopes, made.expires_at], [null, ['write'], null]);
@@ -348,7 +348,7 @@ describe('keys', () => {
   });
 });
 
-test('what cannot be printed is told in a line, and the command fails', () => {
+test('a failed write of output is one line, and the command fails', () => {
   const command = [process.execPath, ...cliCommand, 'completion', 'bash']
     .map((word) => `'${word}'`)
     .join(' ');
@@ -471,7 +471,7 @@ describe('exit codes', () => {
     assert.equal(answer.out.trim().split('\n').length, 1);
   });
 
-  test('2: a data directory that cannot be, also for doctor, which tells of damage otherwise', async () => {
+  test('2: an impossible data directory, also for doctor, which else reports damage', async () => {
     for (const command of [['org', 'list'], ['doctor']]) {
       const answer = await run(command, { environment: { DATA_DIR: '/dev/null/data' } });
       assert.equal(answer.code, 2, answer.out + answer.error);
@@ -535,7 +535,7 @@ test('version has the newest migration and the format of the log that this relea
   assert.match(text, new RegExp(`tables up to migration ${newest}, log of format ${formatVersion}\n$`));
 });
 
-test('--version is that of the package', async () => {
+test('--version prints the version of the package', async () => {
   const { version } = JSON.parse(readFileSync(new URL('package.json', projectRoot), 'utf8'));
   const answer = await run(['--version']);
   assert.deepEqual([answer.code, answer.out, answer.error], [0, `${version}\n`, '']);

@@ -61,7 +61,7 @@ async function damagedParts(): Promise<readonly Finding[]> {
   return checks.find(({ name }) => name === 'parts_readable')?.findings ?? [];
 }
 
-test('doctor finds damaged evidence, and a command that meets it says so and points to doctor', async () => {
+test('doctor finds damaged evidence, and a command that reads it names doctor', async () => {
   const { storage } = engine;
   const [organization] = printed(await command(['org', 'list', '--json'])) as { id: string }[];
   await storage.insertRows('evidence_tiles', [{ org: organization?.id, width: 1 }]);
@@ -120,7 +120,7 @@ test('every table is looked at, and no command shows text of the engine', async 
   }
 });
 
-test('what the service makes anew is taken out by --repair, after which it works again', async () => {
+test('--repair detaches damaged parts of rebuilt tables, and the service works again', async () => {
   const { stdout, code } = await command(['doctor', '--repair', '--json']);
   const { tables } = JSON.parse(stdout) as { tables: { table: string; parts_taken_out: string[] }[] };
   assert.equal(code, 0);

@@ -91,7 +91,7 @@ test('shows two organizations with events, keys and logins, and leaves nothing b
   );
 });
 
-test('in a directory of its own it goes on where it was, with new passwords and keys and the same clues', async () => {
+test('in its own directory it continues, with new passwords and keys and the same clues', async () => {
   const args = ['--data-dir', join(root, 'kept'), '--events', '400'];
   let first: Facts | undefined;
   await withDemo(args, async (facts) => {

@@ -72,7 +72,7 @@ test('random events are the same, too', async () => {
   assert.deepEqual(await eventsOfParquet(await wholeFile(texts)), texts.map(parsed));
 });
 
-test('numbers keep their digits, and what is unmapped its text', async () => {
+test('numbers keep their digits, and unmapped its text', async () => {
   const source =
     '{"time":1700000000123456,"message":{"action":2001,"target":"a.txt","extra":{"fileSize":123456789012345678,"n":1.10,"unmapped":{"x":2E3}}}}';
   const text = ocsf110Text(source);
@@ -148,7 +148,7 @@ test('a directory has a file for each class and day, which holds these events al
   assert.equal(existsSync(join(directory, 'whole.partial')), false);
 });
 
-test('what was interrupted leaves nothing that looks whole, and is begun anew', async () => {
+test('an interrupted export leaves nothing complete, and begins again', async () => {
   const made = await PartitionedExport.open(join(directory, 'cut'), 'acme-1');
   for (const text of lines.slice(0, 200)) await made.add(text);
   await assert.rejects(partitioned('cut', lines), /another export to .*cut is running/);

@@ -121,7 +121,7 @@ async function isFinished({ id }: StoredErasure): Promise<boolean> {
   return directory.erasure(id)?.finishedMicros !== undefined;
 }
 
-test('events whose plan was lost with a damaged part are told to be left as they are', async () => {
+test('events whose plan was lost with a damaged part are reported as unchanged', async () => {
   const { storage } = engine;
   for (const [slug, table, left] of [
     ['erase-no-texts', 'erasure_rows', [3, 3]],
@@ -135,7 +135,7 @@ test('events whose plan was lost with a damaged part are told to be left as they
   }
 });
 
-test('nothing changes before the event that says so is in the tree', async () => {
+test('nothing changes before the event of the erasure is in the tree', async () => {
   const organization = await created('erase-order');
   await recordBoth(organization, 6);
   const erasure = await begin(await planned(organization));
@@ -162,7 +162,7 @@ test('nothing changes before the event that says so is in the tree', async () =>
   }
 });
 
-test('the account of a person is erased from the journal, and what stands beside it there stays', async () => {
+test('the account of a person is erased from the journal, and other texts stay', async () => {
   const { storage } = engine;
   const person = { email, name: 'Ana', role: 'admin', passwordHash: noPassword };
   const input = { slug: 'erase-account', name: 'Account' };
@@ -293,7 +293,7 @@ async function withText({ id }: Organization, text: string): Promise<number> {
   return Number(row?.n);
 }
 
-test('of two erasures that were planned on the same events the second brings nobody back, and says what it has left', async () => {
+test('of two erasures planned on the same events the second restores no person, and reports skipped events', async () => {
   const { storage } = engine;
   for (const [order, people] of Object.entries({ 'ana-bo': [ana, bo], 'bo-ana': [bo, ana] })) {
     const organization = await ofTwo(`erase-stale-${order}`, 3);
@@ -316,7 +316,7 @@ test('of two erasures that were planned on the same events the second brings nob
   }
 });
 
-test('one that is planned while another is under way is made of what that will leave, whatever the clock says', async () => {
+test('a plan made during another erasure builds on its result, with any clock', async () => {
   const { storage } = engine;
   const organization = await ofTwo('erase-chain', 4);
   const first = await begin(await planned(organization, ana));

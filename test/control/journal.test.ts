@@ -150,7 +150,7 @@ describe('several processes at once', () => {
     return last !== undefined && last.parts.length > 0;
   }
 
-  test('each change that resolved is there once, in one order, and all come to the same state', async () => {
+  test('each resolved change is stored once, in one order, and all processes have the same state', async () => {
     await fc.assert(
       fc.asyncProperty(drawn, async (changes) => {
         await storage.close();
@@ -187,7 +187,7 @@ describe('several processes at once', () => {
     );
   });
 
-  test('a directory is told of each row once and in order, and which are its own', async () => {
+  test('a directory gets each row once and in order, with a mark for its own', async () => {
     const told: [number, boolean][] = [];
     const watching = await openDirectory(storage, {
       applied: ({ place }, isOwn) => told.push([place, isOwn]),
@@ -208,7 +208,7 @@ describe('several processes at once', () => {
   });
 });
 
-describe('a change of several parts is one row, with all events that tell it', () => {
+describe('a change of several parts is one row, with all its events', () => {
   /** The only row of a change. */
   async function rowOf(decide: Decide<unknown>) {
     const before = here.place;
@@ -248,7 +248,7 @@ describe('a change of several parts is one row, with all events that tell it', (
     assert.equal(here.place, before, 'a sign-in that changes nothing writes nothing');
   });
 
-  test('a user who is provisioned, and whose access ends', async () => {
+  test('a provisioned user whose access ends', async () => {
     const { id } = await addOrganization();
     const directory = { externalId: 'e-1', active: false };
     assert.deepEqual(await rowOf(provisionUser(id, person('ann'), directory)), {
@@ -368,7 +368,7 @@ describe('an answer of the engine that is lost', () => {
   const notStored = (): Insert => () => Promise.reject(lost());
   const refused = (): Insert => () => Promise.reject(new EngineError('refused', 'no room', 243));
 
-  test('to an INSERT that was made: the change resolves, and is there once', async () => {
+  test('to an INSERT that was made: the change resolves, and is stored once', async () => {
     const state = await withInserts(stored);
     const { id } = await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
     assert.equal(state.organizationBySlug('acme')?.id, id);
@@ -428,7 +428,7 @@ describe('an answer of the engine that is lost', () => {
     assert.equal((await heldTogether()).length, 1);
   });
 
-  test('a row that is there, and on no disk as that is full, does not count', async () => {
+  test('a row in memory that a full disk lost does not count', async () => {
     let looks = 0;
     const checked: Storage['checked'] = async (work) => {
       looks += 1;
@@ -467,7 +467,7 @@ describe('an answer of the engine that is lost', () => {
     assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
   });
 
-  test('for so long that nobody can tell: the answer says so, and a repeat tells', async (t) => {
+  test('for too long: the answer says that it is unknown, and a repeat gets the result', async (t) => {
     let isDown = false;
     const readRows: Storage['readRows'] = (...query) =>
       isDown ? Promise.reject(lost()) : storage.readRows(...query);
@@ -492,7 +492,7 @@ describe('an answer of the engine that is lost', () => {
     assert.equal((await heldTogether()).length, 1);
   });
 
-  test('for so long that nobody can tell: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
+  test('for too long: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
     let isDown = false;
     const readRows: Storage['readRows'] = (...query) =>
       isDown ? Promise.reject(lost()) : storage.readRows(...query);
@@ -554,7 +554,7 @@ describe('the engine of this process alone', () => {
   });
 });
 
-test('rows that are gone before they are read fail the read, and are read later', async () => {
+test('rows that disappear before they are read fail the read, and are read later', async () => {
   await addOrganization();
   let isGone = true;
   let pages = 0;
@@ -615,7 +615,7 @@ describe('a journal that is damaged', () => {
     );
   });
 
-  test('the last rows are missed by whoever has seen them', async () => {
+  test('processes that read the last rows notice their loss', async () => {
     await sixRows();
     const mark = await markNow();
     await harm('DELETE WHERE place > 4');
@@ -664,7 +664,7 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  test('a second row at a place is found, wherever it stands', async () => {
+  test('a second row at a place is found at any position', async () => {
     await sixRows();
     for (const place of ['5', '6']) {
       const [row] = (await journalRows(storage)).filter((one) => one.place === place);
@@ -673,14 +673,14 @@ describe('a journal that is damaged', () => {
     assert.deepEqual([...new Set(placesOf(await openDirectory(storage)))], [5, 6]);
   });
 
-  test('a row that says that it was erased, and was not, is found', async () => {
+  test('a row marked as erased with its texts is found', async () => {
     const { id } = await sixRows();
     await harm(`UPDATE parts = '', erased = true WHERE place = 5`);
     const [found, ...more] = await damageNow();
     assert.deepEqual([found?.place, found?.organization, more], [5, id, []]);
   });
 
-  test('what it may be about is refused until an operator accepts it, and that is told once', async () => {
+  test('damaged organizations are refused until an operator accepts it, with one message', async () => {
     const acme = await sixRows();
     await harm(`UPDATE parts = 'x' WHERE place = 3`);
     const told: number[] = [];
@@ -705,7 +705,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual([later.damage(), later.organizations().length, told], [[], 2, [3]]);
   });
 
-  test('each organization is told of damage that may be about it and was accepted', async () => {
+  test('each organization concerned gets an event of accepted damage', async () => {
     const acme = await sixRows();
     await harm(`UPDATE parts = 'x' WHERE place = 3`);
     await harm('DELETE WHERE place = 5');
@@ -727,7 +727,7 @@ describe('a journal that is damaged', () => {
     assert.equal((await journalRows(storage)).at(-1)?.place, row.place, 'once');
   });
 
-  test('a last row that the engine has lost before anybody saw it is no gap', async () => {
+  test('a last row that the engine lost unread is no gap', async () => {
     await sixRows();
     await harm('DELETE WHERE place = 6');
     const [state, other] = [await openDirectory(storage), await openDirectory(storage)];
@@ -739,7 +739,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual(await damageNow(), []);
   });
 
-  test('another row in the place of the last one that somebody has seen is found', async () => {
+  test('another row in the place of the last read one is found', async () => {
     await sixRows();
     const mark = await markNow();
     await harm('DELETE WHERE place = 6');

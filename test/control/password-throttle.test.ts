@@ -173,7 +173,7 @@ describe('checks at the same time', () => {
     assert.equal(checks.filter(({ code }) => code === 'waits').length, 0);
   });
 
-  test('a client waits once for an account, and is told when to come again', async () => {
+  test('a client waits once for an account, and gets the time to retry', async () => {
     const throttle = throttleWith();
     await fail(throttle, 10, from(1));
     await waits(throttle, from(1), 1000);
@@ -273,7 +273,7 @@ test('at any rate of guessing, a check that did not wait has fewer than the limi
   );
 });
 
-test('what is remembered is bounded: the account tried least recently is forgotten', async () => {
+test('memory is bounded: the account tried least recently is forgotten', async () => {
   const throttle = throttleWith({ passwordAccountsMax: 100 });
   const of = (n: number) => attempt('address 192.0.2.1', { email: `${n}@acme.test` });
   await fail(throttle, 10, of(0));

@@ -9,7 +9,7 @@ const malformed = (error: unknown) => error instanceof Problem && error.code ===
 const parametersOf = (hash: string) => hash.split('$').slice(1, 4);
 
 describe('hashes', () => {
-  test('are argon2id, salted, with the parameters of the stand-in for unknown users', async () => {
+  test('are argon2id, salted, with the parameters of the hash for unknown users', async () => {
     const [a, b] = await Promise.all([
       hashPassword('correct horse battery'),
       hashPassword('correct horse battery'),
@@ -31,7 +31,7 @@ describe('hashes', () => {
 });
 
 describe('verification', () => {
-  test('tells right from wrong, however the letters are composed', async () => {
+  test('are compared in any composition of letters', async () => {
     const verifier = new PasswordVerifier();
     const hash = await hashPassword('pässwörd-größe');
     assert.equal(await verifier.verify(hash, 'pässwörd-größe'), true);

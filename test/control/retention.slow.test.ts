@@ -248,7 +248,7 @@ function reconcilerOf(
 }
 
 // The simulator tests sequences of policies, holds and times, with kills.
-test('a setting that would remove what is stored is not followed before somebody confirms it', async () => {
+test('a setting that would remove stored events waits for confirmation', async () => {
   const { storage } = engine;
   const world = await World.of({ slug: 'unconfirmed', retention: '10d' });
   await world.store([1, 20, 30]);
@@ -262,7 +262,7 @@ test('a setting that would remove what is stored is not followed before somebody
   await world.check();
 });
 
-test('a removal that was cut short is taken up with what it was to remove, unless a hold came between', async () => {
+test('an interrupted removal continues with the same events, unless a hold came between', async () => {
   const { storage } = engine;
   const removal = new EventRemoval(storage);
   const world = await World.of({ slug: 'cut-short' });
@@ -399,7 +399,7 @@ test('of several processes one removes, and all at once do no harm', async () =>
   assert.ok(Number(counted?.n) >= 4, 'the plan names all');
 });
 
-test('a change that is made while a turn reads is not taken back', async () => {
+test('a change during a turn is not undone', async () => {
   const { storage } = engine;
   const world = await World.of({ slug: 'changed-meanwhile', retention: '10d' });
   let change: (() => Promise<unknown>) | undefined;
@@ -422,7 +422,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
   assert.equal((await world.policy()).days, 30);
 });
 
-test('an organization whose tree stands still, or whose work fails, keeps no other from its retention', async () => {
+test('a stopped tree or failed work of one organization does not delay the retention of others', async () => {
   const { storage } = engine;
   const worlds: World[] = [];
   for (const slug of ['aside-still', 'aside-failing', 'aside-other']) {
@@ -495,7 +495,7 @@ test('what a clock that jumps has expired is planned, stays until servers have r
   assert.deepEqual([await planned(), await stored()], [undefined, 0]);
 });
 
-test('the running time is that of the clock on the wall, however many servers count it', async () => {
+test('running time equals elapsed time, with any number of servers', async () => {
   const { storage } = engine;
   const hourMs = 3_600_000;
   let passedMs = 0;

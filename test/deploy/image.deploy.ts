@@ -115,7 +115,7 @@ describe('the images', { skip }, () => {
     );
   });
 
-  test('a key that signs evidence is made as the guide says', async () => {
+  test('the command of the guide makes an evidence key', async () => {
     const program =
       "import('/app/dist/evidence/evidence.js').then((m) => console.log(m.newEvidenceKey('service')))";
     const { stdout } = await docker('run', '--rm', '--entrypoint', 'node', server, '--eval', program);

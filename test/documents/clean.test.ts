@@ -15,7 +15,7 @@ function filesMadeBy(text: string): string[] {
   return blocks.flatMap((block) => [...block.matchAll(new RegExp(option, 'g'))].map(([, name = '']) => name));
 }
 
-test('what documents tell a reader to make, private keys before all, is ignored in a clone', (t) => {
+test('files made by commands of documents, private keys above all, are ignored in a clone', (t) => {
   const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' });
   const documents = [
     'README.md',

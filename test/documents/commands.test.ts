@@ -38,7 +38,7 @@ function commandsIn(text: string): string[] {
 }
 
 describe('commands in documents', () => {
-  test('each block of a shell is run, or says why not', () => {
+  test('each block of a shell is run, or has a reason', () => {
     for (const { path, language, info, text } of blocks) {
       assert.ok(!['console', 'bash', 'shell'].includes(language), `${path}: ${language} is written sh`);
       if (language !== 'sh' || path.startsWith('docs/recipes/')) continue;

@@ -7,7 +7,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string; readonly dev?: boolean }>>;
 }
 
-test('what is compiled for x64 is there for arm64, as install.md says', () => {
+test('every binary for x64 also exists for arm64, as install.md says', () => {
   const { packages } = JSON.parse(readFileSync(new URL('package-lock.json', projectRoot), 'utf8')) as Lock;
   const compiled = Object.keys(packages).filter((name) => name.endsWith('linux-x64-gnu'));
   const shipped = compiled.filter((name) => packages[name]?.dev !== true);

@@ -19,7 +19,7 @@ function named(heading: string): string[] {
   return cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name = '']) => name));
 }
 
-test('the table of checks has all that doctor makes of what the service stands on', () => {
+test('the table of checks has all checks of the host', () => {
   const made = Array.from(doctor.matchAll(/hostCheck\(\s*'(\w+)'/g), ([, name = '']) => name);
   assert.ok(made.length > 10);
   assert.deepEqual(named('check').toSorted(), [...new Set(made)].toSorted());

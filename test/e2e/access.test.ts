@@ -452,7 +452,7 @@ function assertNothingOfA(answer: HttpAnswer, what: string): void {
 }
 
 describe('two credentials at once', () => {
-  test('a key does not open a session endpoint, nor a session a key endpoint, whatever else is sent', async () => {
+  test('a key does not open a session endpoint, nor a session a key endpoint', async () => {
     const { server, a, b } = world;
     const cookieA = credentials.get('admin of A')?.['cookie'] ?? '';
     const cookieB = credentials.get('admin of B')?.['cookie'] ?? '';
@@ -468,7 +468,7 @@ describe('two credentials at once', () => {
 });
 
 describe('methods that an endpoint does not have', () => {
-  test('405 with Allow, and nothing of what is behind', async () => {
+  test('405 with Allow, and no handler runs', async () => {
     const paths = [...new Set(endpointNames().map((name) => name.split(' ')[1] ?? ''))];
     for (const path of paths) {
       for (const method of ['PUT', 'DELETE']) {

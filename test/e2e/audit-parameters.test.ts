@@ -53,7 +53,7 @@ describe('the envelope', () => {
 
 // `audit-filters-property.test.ts` tests pages and filters; `test/read/filter.test.ts` invalid ones.
 describe('paging', () => {
-  test('while events arrive, a page and its total tell the same story: clients page by the two', async () => {
+  test('while events arrive, a page and its total agree: clients page by both', async () => {
     const arriving = randomUUID();
     const done = new AbortController();
     const writer = async () => {

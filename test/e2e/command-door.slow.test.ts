@@ -55,7 +55,7 @@ test('a change is in force when its command ends, and has one event', async () =
   assert.deepEqual(await codes(), [1302, 1300, 1300]);
 });
 
-test('a server that is stopped for a moment makes the change when it goes on', async () => {
+test('a suspended server makes the change when it continues', async () => {
   const { id, key } = issued(await server.cliHere(newKey));
   process.kill(server.pid, 'SIGSTOP');
   const revoked = server.cli(['key', 'revoke', id, '--json']);

@@ -114,7 +114,7 @@ const newestPart = (): Promise<string> =>
 
 // `journal.test.ts` has every kind of damaged row; the simulator damages a running service.
 describe('harmed while the service does not run', () => {
-  test('the newest change is missing: all are refused, until an operator goes on without it', async () => {
+  test('the newest change is missing: all are refused, until an operator accepts it', async () => {
     assert.deepEqual(await outcomes(), [202, 200, 401, 202]);
     await service.server.stop();
     const last = await harm((place) => `DELETE WHERE place = ${place}`);
@@ -175,7 +175,7 @@ describe('harmed while the service does not run', () => {
     assert.equal((await readiness()).checks['nothing_damaged'], true);
   });
 
-  test('all of it is gone: nobody is let in, and an operator can begin anew', async () => {
+  test('all of it is missing: everybody is refused, and an operator can begin anew', async () => {
     await service.server.stop();
     await harm(() => 'DELETE WHERE true');
     const names = await namedByDoctor();

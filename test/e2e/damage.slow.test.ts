@@ -80,7 +80,7 @@ const eventsDamaged = 10;
 describe('a byte of a part changes', () => {
   let part: { readonly name: string; readonly path: string };
 
-  test('reads say that it is damage, and so do readiness, metrics and the log, while the rest goes on', async () => {
+  test('reads, readiness, metrics and the log report the damage, and the rest works', async () => {
     assert.deepEqual(await readiness(), {
       status: 'ready',
       checks: {
@@ -170,7 +170,7 @@ describe('a byte of a part changes', () => {
   });
 });
 
-test('parts are gone after a restart: it is told, recorded by the operator, and then known', async () => {
+test('parts are missing after a restart: reported, recorded by the operator, then known', async () => {
   const other = await createTenant(service.server, 'damaged-too');
   await other.record(Array.from({ length: 30 }, () => sourceEvent()));
   await other.settled(30);

@@ -66,7 +66,7 @@ const left = (id: string) =>
 const untilGone = (id: string) =>
   eventually('nothing of it is left', async () => ((await left(id)).length === 0 ? true : undefined));
 
-test('an organization is deleted with all that there is of it, unless it is held; a tombstone tells what there was', async () => {
+test('a deletion removes everything of an organization unless it is held; a record stays', async () => {
   const { tenant, events } = await filled('leaving');
   const { id } = tenant.organization;
   assert.equal((await org(['delete', '--org', 'leaving'])).code, 2);
@@ -106,7 +106,7 @@ test('an organization is deleted with all that there is of it, unless it is held
   );
 });
 
-test('a deletion that was killed is gone on with by the next server, and finds what comes late', async () => {
+test('the next server continues a killed deletion, and finds late events', async () => {
   const { tenant } = await filled('killed');
   const { id } = tenant.organization;
   await withEngine(service.server, async (storage) => {

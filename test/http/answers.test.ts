@@ -148,7 +148,7 @@ test('HEAD has the head of GET and no body, and the connection stays usable', as
   }
 });
 
-test('HEAD tells the length that GET has, and 405 elsewhere tells the methods', async () => {
+test('HEAD has the length of GET, and 405 elsewhere names the methods', async () => {
   for (const encoding of ['', 'Accept-Encoding: gzip\r\n']) {
     const [head, get] = await onOneConnection(
       [
@@ -205,7 +205,7 @@ test('every answer has the headers that keep browsers and caches away from it', 
   }
 });
 
-test('what a route says itself replaces what every answer says, once', async () => {
+test('headers of a route replace the common ones, once', async () => {
   const [answer] = await onOneConnection([['GET', '/page']], false);
   assert.equal(answer?.headers.get('content-security-policy'), policy);
   assert.equal(answer.headers.get('cache-control'), 'max-age=60');
@@ -216,7 +216,7 @@ test('what a route says itself replaces what every answer says, once', async () 
   assert.equal(fetched.headers.get('cache-control'), 'max-age=60');
 });
 
-test('over TLS, as the trusted proxy tells it, browsers are to stay with TLS', async () => {
+test('over TLS, as the trusted proxy reports it, browsers must keep to TLS', async () => {
   const over = async (headers: Record<string, string>): Promise<string | null> =>
     (await fetch(`${it.url}/nothing`, { headers })).headers.get('strict-transport-security');
   assert.match(
@@ -226,7 +226,7 @@ test('over TLS, as the trusted proxy tells it, browsers are to stay with TLS', a
   assert.equal(await over({ 'x-forwarded-proto': 'http', 'x-forwarded-for': '192.0.2.1' }), null);
 });
 
-test('an answer says how long its connection stays, or that it closes', async () => {
+test('an answer names the time of its connection, or closes it', async () => {
   const [kept, closed] = await onOneConnection(
     [
       ['GET', '/probe'],
@@ -240,7 +240,7 @@ test('an answer says how long its connection stays, or that it closes', async ()
   assert.equal(closed.headers.get('keep-alive'), undefined);
 });
 
-test('an idle connection stays for as long as its answer says', async () => {
+test('an idle connection lasts as long as its answer says', async () => {
   // The library checks every four seconds, so connections end after different times.
   const idleMs = (startMs: number): Promise<number> =>
     new Promise((resolve, reject) => {

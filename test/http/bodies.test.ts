@@ -207,7 +207,7 @@ test('a handler that is slow to ask for a large body gets it whole', async () =>
   await it.close();
 });
 
-test('a body that is held back when the server closes is let go of', async () => {
+test('a paused body is freed when the server closes', async () => {
   let refuse = (): void => undefined;
   const handler = (): Promise<never> =>
     new Promise((_, reject) => {

@@ -98,7 +98,7 @@ test('large bodies leave room for small ones', async () => {
   await assert.rejects(receive(1), { code: 'unavailable' });
 });
 
-test('a body that nobody has asked for stops coming after a little, and goes on once it is read', async () => {
+test('an unread body soon pauses, and continues once it is read', async () => {
   const flow: string[] = [];
   const budget = new BodyBudget(1_000_000);
   const body = new BodyReceiver({
@@ -121,7 +121,7 @@ test('a body that nobody has asked for stops coming after a little, and goes on 
   assert.deepEqual(flow, ['pause', 'resume']);
 });
 
-test('a body that stops coming, or comes too slowly, is refused; one that is held back is not', async () => {
+test('a body that stops or is too slow is refused; a paused one is not', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const make = (maxBytes = 10_000_000) =>

@@ -106,7 +106,7 @@ const targets: readonly (readonly [what: string, head: string])[] = [
   ['another coding', chunkedHead('/store', 'chunked, gzip')],
 ];
 
-test('nothing behind a body in chunks is taken for a request: a trailer, or a pipelined one', async () => {
+test('nothing behind a body in chunks counts as a request: a trailer, or a pipelined one', async () => {
   asked = [];
   for (const [what, head] of targets)
     for (const behind of [smuggled, `X: y\r\n\r\n${smuggled}`, `\r\n${smuggled}`]) {
@@ -144,7 +144,7 @@ test('a body in chunks is answered, and its connection ends with the answer', as
   assert.ok(refused.isClosed);
 });
 
-test('a chunk that does not end where it says leaves nothing that is taken for a request', async () => {
+test('nothing behind a chunk of wrong length counts as a request', async () => {
   for (const body of [
     '3\r\nabcXX0\r\n\r\n',
     '3\r\nabcGE0\r\n\r\n',

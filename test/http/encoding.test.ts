@@ -67,7 +67,7 @@ function assertZstd(packed: Uint8Array, expected: Uint8Array): void {
   assert.ok(Buffer.from(decompress(packed)).equals(expected));
 }
 
-test('zstd: what goes in comes out, whatever the pieces, of many streams side by side', async () => {
+test('zstd: decodes to its input, in any pieces, with many concurrent streams', async () => {
   const lengths = fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(fc.array(lengths, { minLength: 1, maxLength: 6 }), async (streams) => {
@@ -100,7 +100,7 @@ test('zstd: so many streams at once and no more, and one that is given up makes 
   assert.equal(negotiateEncoding('zstd, gzip;q=0.1'), 'zstd');
 });
 
-test('no header makes it fail, and only what is named or starred is chosen', () => {
+test('no header makes it fail, and only named or starred encodings are chosen', () => {
   fc.assert(
     fc.property(fc.string(), (header) => {
       const chosen = negotiateEncoding(header);

@@ -140,7 +140,7 @@ test('bytes above ASCII at the ends of a value are lost on x64, and stay elsewhe
   else assert.match(key, /^[^/]+\/[^/]+\/[^/]+$/);
 });
 
-test('two lengths are refused and nothing after them is taken for a request', async () => {
+test('two lengths are refused and nothing after them counts as a request', async () => {
   for (const second of ['Content-Length: 5', 'Content-Length: 40']) {
     const request = `${head('POST /body HTTP/1.1', 'Content-Length: 5', second)}hello`;
     assert.match(await ask(request), /^HTTP\/1\.1 400 Bad Request/);

@@ -158,7 +158,7 @@ const sequences: readonly (readonly [what: string, requests: readonly string[], 
     ['reads and a change', [get('/now?a'), get('/now?b'), post('/store?c')], ['a', 'b', 'c']],
   ];
 
-test('a change that was carried out is answered, in order, whatever comes behind it', async () => {
+test('a carried-out change is answered, in order, before any later requests', async () => {
   for (const [what, requests, names] of sequences) {
     // As consecutive parts: reading stops at each change, so all are answered.
     carriedOut = [];

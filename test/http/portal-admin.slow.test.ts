@@ -48,7 +48,7 @@ async function lastEvents(organization = acme): Promise<StoredEvent[]> {
 }
 
 describe('whoami', () => {
-  test('tells user, organization and session', async () => {
+  test('returns user, organization and session', async () => {
     const answer = bodyOf(await world.get('/api/v1/portal/whoami', cookie));
     assert.deepEqual(answer['user'], { id: ann.id, name: ann.name, email: ann.email, role: 'admin' });
     const { id } = acme;
@@ -68,7 +68,7 @@ describe('whoami', () => {
 describe('bodies', () => {
   const secret = 'hunter2-hunter2-hunter2';
 
-  test('what is wrong is named, and no value is repeated', async () => {
+  test('errors name the field, and repeat no value', async () => {
     const cases: [unknown, RegExp][] = [
       [`{"password":"${secret}`, /not JSON/],
       [`"${secret}"`, /must be object/],
@@ -124,7 +124,7 @@ describe('API keys', () => {
         problemOf(await world.send('POST', keysPath, cookie, { scopes, rate_limit }), 400);
   });
 
-  test('tell when they were last used, from memory and from the table', async () => {
+  test('show their last use, from memory and from the table', async () => {
     const used = async (id: unknown) =>
       (await listOf(keysPath)).find((key) => key['id'] === id)?.['last_used_at'] as string | undefined;
     const { id, key } = bodyOf(await world.send('POST', keysPath, cookie, { scopes: ['read'] }), 201);
@@ -182,7 +182,7 @@ describe('links for a password', () => {
   const make = (id: string, as = boss) => world.send('POST', `${usersPath}/${id}/password-link`, as);
   const tokenFor = async (id: string) => String(bodyOf(await make(id), 201)['token']);
 
-  test('let somebody without a password choose one, once, and both are recorded', async () => {
+  test('let a user without a password choose one, once, and both are recorded', async () => {
     const input = { email: 'lea@links.test', name: 'Lea', role: 'member' };
     const { id } = bodyOf(await world.send('POST', usersPath, boss, input), 201);
     const [token, other] = [await tokenFor(String(id)), await tokenFor(String(id))];

@@ -100,7 +100,7 @@ describe('the self-audit', () => {
     assert.match(failed ?? '', /"activity_name":"Login failed".*"status":"Failure"/);
   });
 
-  test('a full log: what is not done yet is refused, a change is made, and all of it is recorded once', async () => {
+  test('a full log: new actions are refused, a change is made, and all of it is recorded once', async () => {
     const { acme, ann } = await start('full');
     const cookie = await world.cookieOf(ann, acme);
     const create = (name: string) =>
@@ -134,7 +134,7 @@ describe('the self-audit', () => {
     assert.equal((await world.events(acme)).length, 1);
   });
 
-  test('a change is recorded whatever its texts are, and however late', async () => {
+  test('a change is recorded with any texts, however late', async () => {
     const { acme } = await start('texts');
     const clock = () => (Date.now() - 400 * 86_400_000) * 1000;
     const longAgo = await openDirectory(world.storage, { clock });

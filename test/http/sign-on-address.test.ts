@@ -30,7 +30,7 @@ describe('the way back from a provider', () => {
       'acme',
     );
 
-  test('leads to the organization’s host, whatever the request says', () => {
+  test('leads to the organization’s host, for any request', () => {
     const config = { tenantDomain: 'audit.example' };
     assert.equal(to('acme.audit.example', true, config), `https://acme.audit.example${path}`);
     assert.equal(to('ACME.audit.example.:8443', true, config), `https://acme.audit.example:8443${path}`);
@@ -79,7 +79,7 @@ describe('the way back from a provider', () => {
 describe('the cookie of a sign-in', () => {
   const attempt = newAttempt({ organizationId: 'o', returnTo: '/', redirectUri: `http://localhost${path}` });
 
-  test('is read by nobody, ends in time, and is good as nothing else', async () => {
+  test('is unreadable, expires, and is valid only for its purpose', async () => {
     let nowMicros = Date.now() * 1000;
     const attempts = new Attempts('s'.repeat(32), () => nowMicros);
     const sealed = await attempts.seal(attempt);

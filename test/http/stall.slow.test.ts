@@ -13,7 +13,7 @@ import { exchangeRaw, startTestServer } from './support.ts';
 const chunk = Buffer.alloc(64 * 1024, 'x');
 
 describe('slow readers', { concurrency: true }, () => {
-  test('a reader of a stream that stands still for longer than the library allows gets the rest', async () => {
+  test('a reader of a stream that pauses longer than the library allows gets the rest', async () => {
     const sources: Readable[] = [];
     const it = await startTestServer([
       {

@@ -157,7 +157,7 @@ test('a source that fails later breaks the connection: no clean end, in no encod
   assert.equal(line?.['bytesSent'], chunk.length);
 });
 
-test('a reader that stands still stops the source, and one that leaves ends it', async () => {
+test('a reader that pauses stops the source, and one that leaves ends it', async () => {
   for (const encoding of ['identity', 'gzip', 'zstd']) {
     produced = 0;
     destroyed = 0;

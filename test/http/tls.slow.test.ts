@@ -158,7 +158,7 @@ test('a new certificate is served to new connections, and no request of others f
   kept.destroy();
 });
 
-test('files that cannot be served leave the certificate, and are told once and by a metric', async (context) => {
+test('unusable files keep the old certificate, with one log line and a metric', async (context) => {
   const certificates = made(context);
   if (certificates === undefined) return;
   const { first, second } = certificates;

@@ -149,7 +149,7 @@ const overInLog: (typeof step extends fc.Arbitrary<infer T> ? T : never)[] = [
   ['restart'],
 ];
 
-test('what is remembered is what maps would remember, over keys, time, bounds and restarts', async () => {
+test('answers are remembered as in maps, over keys, time, bounds and restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
       const played = await Played.begin();

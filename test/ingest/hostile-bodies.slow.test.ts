@@ -132,7 +132,7 @@ describe('a body with more rejected events than one may have', () => {
 });
 
 describe('a body that is a bomb', () => {
-  it('of more elements than a request may hold is told so', async () => {
+  it('with more elements than allowed is refused with that reason', async () => {
     const elements = 'x,'.repeat(limits.batchEventsMax + 1);
     for (const body of [`[${elements}1]`, `[${good('never')},${elements}1]`]) {
       const { code, message } = await refusalOf(request('a', body, { form: 'json', encoding: 'gzip' }));
@@ -265,8 +265,8 @@ describe('the memory of a large body', () => {
   });
 });
 
-describe('lines of JSON that say they are one JSON value', () => {
-  it('are told so by name, and what is not lines is not', async () => {
+describe('NDJSON sent as one JSON value', () => {
+  it('is named in the error, and other bodies are not', async () => {
     const lines = `${good('a')}\n${good('b')}\n`;
     for (const body of [lines, `\ufeff\r\n${lines}`, lines.repeat(10_000)]) {
       const { code, message } = await refusalOf(request('a', body, { form: 'json' }));

@@ -159,7 +159,7 @@ describe('remembered answers', () => {
     await removeDirectory(directory);
   });
 
-  it('behind damage in a file are there all the same, and the damage is told', async () => {
+  it('behind damage in a file are intact, and the damage is reported', async () => {
     for (const kind of ['answers', 'errors'])
       for (const at of [0, 5, 9, 40]) {
         const { files } = disk();
@@ -202,7 +202,7 @@ describe('remembered answers', () => {
       assert.deepEqual(recalled(one, 'daily'), late);
   });
 
-  it('tell how many are forgotten before their time, or their errors', async () => {
+  it('count keys and errors that are forgotten early', async () => {
     const lines: string[] = [];
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
     const bounds = {

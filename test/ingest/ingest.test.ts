@@ -94,7 +94,7 @@ describe('ingest, from request to sink', () => {
     await until(() => readdirSync(join(dataDir, 'wal')).filter((name) => name.endsWith('.wal')).length === 1);
   });
 
-  it('sets a refused segment aside and goes on with the others', async () => {
+  it('sets a refused segment aside and continues with the others', async () => {
     const stored: string[] = [];
     const damage = new DamageRegister();
     const sink: SegmentSink = async (insert) => {
@@ -217,7 +217,7 @@ describe('ingest, from request to sink', () => {
     assert.equal(stored.length, accepted.length + 1);
   });
 
-  it('tells once of a segment that is deleted beneath it, and goes on with the others', async () => {
+  it('reports a deleted segment once, and continues with the others', async () => {
     const stored: string[] = [];
     const damage = new DamageRegister();
     let isDown = true;
@@ -335,7 +335,7 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(stored, ['x']);
   });
 
-  it('stores what the service itself says once by its name, also when a crash came before that was noted', async () => {
+  it('stores an event of the service once by its name, also after a crash before the note', async () => {
     const dataDir = await temporaryDirectory();
     open.push(() => removeDirectory(dataDir));
     let rows = 0;
@@ -359,7 +359,7 @@ describe('ingest, from request to sink', () => {
     assert.equal(rows, 2);
   });
 
-  it('says so where the numbers of what the log has are lost', async () => {
+  it('reports lost numbers of segments in the log', async () => {
     const dataDir = await temporaryDirectory();
     open.push(() => removeDirectory(dataDir));
     const down: SegmentSink = () => Promise.reject(new Error('down'));

@@ -99,7 +99,7 @@ describe('memory that is used again has one owner', () => {
     });
   }
 
-  it('frames whose append failed are not used again, whoever releases them', async () => {
+  it('frames whose append failed are never reused, after any release', async () => {
     const memory = buffers.take(300_000).handOver();
     const frames = new FrameMemory([memory]);
     await assert.rejects(frames.lend(() => Promise.reject(new Error('the disk fails'))));

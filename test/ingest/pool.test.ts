@@ -151,7 +151,7 @@ describe('large bodies that wait for the log', () => {
   });
 });
 
-describe('the wait of what the engine has not taken', () => {
+describe('the wait of events that the engine has not stored', () => {
   it('leaves out a segment that an attempt has failed for', async () => {
     const wal = await Wal.open({
       files: disk(),

@@ -184,7 +184,7 @@ describe('recovery of the log', () => {
     assert.equal(seen.size, ways.length);
   });
 
-  it('leaves out a request of which a torn write lacks the end, whatever of it lies behind', async () => {
+  it('omits a request whose end a torn write lacks, with any bytes behind it', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const number = nextSegmentNumber(Date.UTC(2026, 0, 1), 3, 0);
     const position = { seed: frameSeed(number), firstRow: 0, durableBytes: 32 };
@@ -201,7 +201,7 @@ describe('recovery of the log', () => {
     await wal.close();
   });
 
-  it('names what is gone, with its rows, once', async () => {
+  it('names missing segments with their rows, once', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const { wal } = await open(disk.files);
     const number = await wal.append([frameOf([1, 2, 3], 10)]);
@@ -220,7 +220,7 @@ describe('recovery of the log', () => {
     assert.deepEqual((await open(disk.files)).damaged(), []);
   });
 
-  it('tells when the newest segments are gone, or all of them', async () => {
+  it('reports the loss of the newest segments, or all', async () => {
     for (const left of [3, 0]) {
       const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
       const { wal } = await open(disk.files);
@@ -244,7 +244,7 @@ describe('recovery of the log', () => {
     }
   });
 
-  it('misses nothing of a log that was closed with nothing in it, and tells when it cannot know', async () => {
+  it('reports nothing for an empty closed log, and says when it cannot know', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const { wal } = await open(disk.files);
     await wal.append([frameOf([1], 10)]);
@@ -281,7 +281,7 @@ describe('recovery of the log', () => {
     assert.match(after.errors.join(), /"rowsKept":1,"rowsWritten":2/);
   });
 
-  it('tells of a segment that the engine has refused for as long as its file is there', async () => {
+  it('reports a refused segment as long as its file exists', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const { wal } = await open(disk.files);
     const number = await wal.append([frameOf([1, 2, 3], 10)]);
@@ -297,7 +297,7 @@ describe('recovery of the log', () => {
     assert.deepEqual((await open(disk.files)).damaged(), []);
   });
 
-  it('reads every number that it gives out, whatever the clock says', () => {
+  it('reads every number that it gives out, with any clock', () => {
     const clock = fc.oneof(fc.integer({ min: 0, max: 8.64e15 }), fc.constant(Date.UTC(2026, 0, 1)));
     const taken = fc.oneof(
       fc.integer({ min: 0, max: segmentNumberMax - 64 }),

@@ -95,7 +95,7 @@ describe('segments in the engine', () => {
     }
   });
 
-  it('ends an attempt that is still under way before it looks what is stored', async () => {
+  it('ends a running attempt before it asks for stored rows', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const segment = segments.begin();
     const { first } = segmentSeqRange(segment);
@@ -115,7 +115,7 @@ describe('segments in the engine', () => {
     assert.deepEqual(await counts(), { rows: '20', distinct: '20' });
   });
 
-  it('has nothing dropped by the engine because it looks like what was stored before', async () => {
+  it('the engine drops no rows as duplicates', async () => {
     // A crash can leave the memory of a block without the block. Then the second INSERT is the only one.
     const insert = createSegmentInsert(engine.storage, silentLog);
     segments.begin();
@@ -164,7 +164,7 @@ describe('segments in the engine', () => {
     assert.deepEqual(await counts(), { rows: '2000', distinct: '2000' });
   });
 
-  it('makes one part of a segment, whatever times its events have', async () => {
+  it('makes one part of a segment, with any times of its events', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     segments.begin();
     const [base] = fc.sample(row, 1) as [Row];

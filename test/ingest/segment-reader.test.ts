@@ -97,7 +97,7 @@ describe('reading a sealed segment back in pieces', () => {
     );
   });
 
-  it('leaves what is damaged, cut short or other than it was sealed to the one that looks for the rest', async () => {
+  it('leaves damaged, truncated or changed files to the decoder of intact rows', async () => {
     await fc.assert(
       fc.asyncProperty(frames, fc.nat(), fc.integer({ min: 1, max: 255 }), async (parts, place, flip) => {
         const { bytes, rows } = segmentOf(parts);

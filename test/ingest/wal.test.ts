@@ -175,7 +175,7 @@ function onlyDisk(error: unknown): void {
 }
 
 describe('write-ahead log', () => {
-  it('keeps what it acknowledged, once, over power cuts and disk faults at any point', async () => {
+  it('keeps all acknowledged rows once, over power cuts and disk faults at any point', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 60 }),
@@ -218,7 +218,7 @@ describe('write-ahead log', () => {
     );
   });
 
-  it('leaves no file open and counts its bytes, whatever failed', async () => {
+  it('leaves no file open and counts its bytes, after any failure', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.integer({ min: 1, max: 80 }), { maxLength: 12 }),
@@ -419,7 +419,7 @@ describe('write-ahead log', () => {
     await wal.close();
   });
 
-  it('answers 503 while the disk fails and goes on by itself afterwards', async () => {
+  it('answers 503 while the disk fails and continues afterwards', async () => {
     const faultAt = new Set<number>();
     const disk = createTornFiles({ cutAfter: 1e9, faultAt, random: () => 0.9 });
     const wal = await open(disk.files, Date.now);
@@ -439,7 +439,7 @@ describe('write-ahead log', () => {
     assert.deepEqual(ids, [1, 3]);
   });
 
-  it('keeps what stands around a damaged place, reports it, and saves the file as evidence', async () => {
+  it('keeps rows around damage, reports it, and saves the file as evidence', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: Math.random });
     const wal = await open(disk.files, Date.now);
     for (const id of [1, 2, 3]) await wal.append([frameOf([id], 100)]);
@@ -492,7 +492,7 @@ describe('a disk that is full when the log is opened', () => {
   const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
   const clock = () => Date.UTC(2026, 0, 1);
 
-  it('keeps what is there for readers, refuses writes, and takes them once there is room', async () => {
+  it('keeps its rows for readers, refuses writes, and accepts them once there is room', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(7) }).files;
     const first = await open(disk, clock);
     const stored = await first.append([frameOf([1, 2], 10)]);

@@ -191,7 +191,7 @@ test('the time is message.timestamp, else time', () => {
   assert.match(mapped('{"time":-0,"message":{"action":1}}').ocsf, /^"time":0,/);
 });
 
-test('an actor is an address or what is known of a user; without either there is no user', () => {
+test('an actor is an address or other facts of a user; without either there is no user', () => {
   const actorOf = (actor: unknown) => whole(mapped(eventWith({ actor })))['actor'];
   assert.deepEqual(actorOf('A@b.c'), { user: { email_addr: 'A@b.c' }, app_name: 'Test "App"' });
   assert.deepEqual(actorOf({ type: 'User' }), { user: { type: 'User' }, app_name: 'Test "App"' });
@@ -200,7 +200,7 @@ test('an actor is an address or what is known of a user; without either there is
   assert.equal(mapped(eventWith({ actor: 'A@b.c' })).actorId, '');
 });
 
-test('endpoint, flow and extra are left out when they say nothing', () => {
+test('endpoint, flow and extra are omitted if empty', () => {
   const event = whole(
     mapped(eventWith({ remote: {}, extra: {}, flow_id: '00000000-0000-0000-0000-000000000000' })),
   );

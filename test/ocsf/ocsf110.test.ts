@@ -48,7 +48,7 @@ test('every activity of the registry has a class, and events of it are valid, ho
   }
 });
 
-test('attributes have what the source says, and unmapped the rest as it was sent', () => {
+test('attributes have the values of the source, and unmapped the rest as sent', () => {
   const { unmapped, observables, file, ...event } = ocsf110Of(withAction(2003));
   assert.deepEqual(file, {
     name: 'report.pdf',
@@ -167,7 +167,7 @@ test('events of the demo are valid', () => {
   }
 });
 
-test('whatever ingest takes becomes a valid event that has all of it', () => {
+test('every accepted event becomes a valid event that has all of it', () => {
   let taken = 0;
   fc.assert(
     fc.property(sourceText([...activityTitles.keys()]), (sent) => {

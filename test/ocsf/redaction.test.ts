@@ -92,7 +92,7 @@ test('the worst growth that a name can have, up to the largest event', () => {
   assert.ok(source.length > limits.eventBytesMax * 2.8 && source.endsWith('"x":"[redacted]"}}}'));
 });
 
-test('lower case that is longer than what was sent stays in its place', () => {
+test('lower case longer than the sent text stays within its room', () => {
   for (const letter of ['\u0130', '\u023a']) {
     const name = letter.repeat(9_000);
     // With an escape, the text is stored without it, and also in lower case.
@@ -126,7 +126,7 @@ test('names are secrets in any case, with spaces, underscores, hyphens and dots 
   }
 });
 
-test('true, false and null stay: they say whether there is a secret, and are none', () => {
+test('true, false and null stay: they only say whether there is a secret', () => {
   const extra = '{"password":true,"token":false,"otp":null,"list":[{"name":"cookie","value":null}]}';
   assert.ok(standard.rowOf(least(extra)).source.includes(extra));
 });
@@ -198,7 +198,7 @@ function stored(event: object, redaction: Redaction): { source: string; ocsf: st
 
 const always = makeRedaction({ redactKeys: [] });
 
-test('a secret goes wherever an unknown member may stand: in the event, its message, actor and target', () => {
+test('a secret is redacted at every place of unknown members: event, message, actor and target', () => {
   const secrets = {
     password: 'hunter2',
     sessionToken: ['hunter2'],
@@ -234,7 +234,7 @@ test('configured names are not for the fields of the contract', () => {
   assert.deepEqual(JSON.parse(source), event);
 });
 
-test('secrets by their shape go from any text, whatever stands around them', () => {
+test('secrets of known shape are redacted in any text', () => {
   for (const secret of shapedSecrets) {
     for (const around of ['', ' ', '/', '"', '\n', 'é', '(', ',', ':', '\\', '\u0001', '\u2028']) {
       for (const lead of ['', 'Bearer ', 'x'.repeat(15), `${'y'.repeat(40)} `]) {
@@ -305,7 +305,7 @@ test('what only looks like a secret stays: ids, hashes, file names, cursors, par
   }
 });
 
-test('REDACT_VALUES=off keeps values whatever their shape, and goes on redacting names', () => {
+test('REDACT_VALUES=off keeps values of any shape, and still redacts names', () => {
   const off = makeRedaction({ redactKeys: [], redactValues: false });
   for (const secret of shapedSecrets) {
     const event = { time: 0, msg: secret, message: { action: 1, extra: { a: secret, password: secret } } };

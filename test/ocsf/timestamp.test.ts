@@ -110,7 +110,7 @@ test('no text is an exception', () => {
   );
 });
 
-test('formats with six digits, and reads what it formats', () => {
+test('formats with six digits, and reads its own format', () => {
   assert.equal(formatMicros(0), '1970-01-01T00:00:00.000000Z');
   assert.equal(formatMicros(-1), '1969-12-31T23:59:59.999999Z');
   assert.equal(formatMicros(1_714_558_212_345_678), '2024-05-01T10:10:12.345678Z');

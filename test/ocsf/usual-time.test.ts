@@ -39,7 +39,7 @@ const nearly = fc
     edits.reduce((now, [at, taken, put]) => now.slice(0, at) + put + now.slice(at + taken), text),
   );
 
-test('a time read where it stands is what the parser of all forms makes of it, or is left to that', () => {
+test('the quick reader of times agrees with the general one, or leaves it the time', () => {
   let read = 0;
   fc.assert(
     // Consecutively, because the last day is cached.

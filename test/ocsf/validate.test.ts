@@ -82,7 +82,7 @@ const faults: readonly (readonly [
   [revoked, 'privileges', ['a', 1], '/privileges/1', /string/],
 ];
 
-test('each broken rule is told where it is broken', () => {
+test('each broken rule is reported with its place', () => {
   for (const event of [upload, logon, revoked]) assert.deepEqual(validateEvent(event), []);
   for (const [event, path, value, pointer, rule] of faults) {
     const found = validateEvent(changed(event, path, value));

@@ -162,7 +162,7 @@ describe('the feed of large events', () => {
     body.release();
   });
 
-  test('nothing is read ahead that could not be held', async () => {
+  test('nothing too large for memory is read ahead', async () => {
     const { queue, read, reads, stopping } = createScene();
     const first = await page(read, '', 10);
     const second = await page(read, first.next_cursor, 10);
@@ -172,7 +172,7 @@ describe('the feed of large events', () => {
     stopping.abort();
   });
 
-  test('as many pages are read ahead as can be held, and each event comes once', async () => {
+  test('as many pages are read ahead as fit into memory, and each event comes once', async () => {
     const { read, reads, stopping } = createScene();
     const all: number[] = [];
     let pages = 0;
@@ -242,7 +242,7 @@ test('rows are divided into the pages that were found, or not at all where some 
   );
 });
 
-describe('what is read ahead', () => {
+describe('pages read ahead', () => {
   /** Chunks of two pages of one event each, which end when the test says so. */
   function createScene() {
     const asked: { finish: () => void; signal: AbortSignal }[] = [];

@@ -129,7 +129,7 @@ describe('newest pages of an organization that records all the time', () => {
   const look = fc.record({ limit: fc.integer({ min: 2, max: 60 }), offset: fc.constantFrom(0, 3, 40) });
   const steps = fc.array(fc.tuple(change, look, look), { minLength: 4, maxLength: 8 });
 
-  test('are what they are of all events, wherever events come in, go, and whatever the clock does', async () => {
+  test('match a model of all events, during inserts, removals and clock changes', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const org = randomUUID();
@@ -162,10 +162,10 @@ describe('newest pages of an organization that records all the time', () => {
   });
 });
 
-describe('what is remembered of newest pages', () => {
+describe('memory of newest pages', () => {
   const seen = { oldest: noon - second, now: noon };
 
-  test('is of so many organizations, those of which pages are read', () => {
+  test('covers a bounded number of organizations, those with reads', () => {
     const spans = new NewestSpans();
     for (let n = 0; n <= limits.newestOrganizationsMax; n += 1) {
       spans.seen(`${n}`, request(10), seen);

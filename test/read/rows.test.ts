@@ -166,7 +166,7 @@ describe('rows of a list', () => {
     assert.equal(now.meta.total - unsettled, 3);
   });
 
-  it('ignore a place that is none, and say so', async () => {
+  it('ignore an invalid position, and name it', async () => {
     const { rows, ask } = await recorded(3);
     for (const place of [
       'x',

@@ -32,7 +32,7 @@ before(async () => {
 });
 
 describe('a search for words', () => {
-  it('that its time ends goes on from where it came to, with nothing twice and nothing missed', async () => {
+  it('that reaches its time limit continues from there, without gaps or repeats', async () => {
     const expected = rows.filter(({ actorEmail }) => actorEmail === 'ünal@x.test').map(({ seq }) => seq);
     const found: bigint[] = [];
     let searches = 0;

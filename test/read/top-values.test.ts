@@ -63,7 +63,7 @@ describe('most frequent values', () => {
     });
   });
 
-  it('carry the title of the registry, whatever titles producers send with a code', async () => {
+  it('have the title of the registry, with any titles of producers', async () => {
     const caller = createCaller();
     const event = (code: number, title: string) => ({
       message: { timestamp: base, action: { code, title } },
@@ -174,7 +174,7 @@ describe('most frequent values', () => {
     assert.equal((await readFiles(caller)).data[0]?.name, email);
   });
 
-  it('are as many as asked, ten unless told, a hundred at most', async () => {
+  it('are as many as requested, ten by default, a hundred at most', async () => {
     const caller = createCaller();
     const events = Array.from({ length: 150 }, (_, n) => ({
       message: {

@@ -128,7 +128,7 @@ interface Drawn {
  * Organizations with events in the same parts, some in granules of their own. Merges come between queries. Other
  * rewrites of the engine are on (src/storage/README.md), so a wrong one shows as a wrong number.
  */
-test('totals are those of the model, of all pages and of the export, whatever lies beside and however parts are merged', async () => {
+test('totals match the model, all pages and the export, with any neighbours and merges', async () => {
   const { storage } = await sharedEngine();
   const drawn: fc.Arbitrary<Drawn> = fc.record({
     org: fc.integer({ min: 0, max: 2 }),

@@ -52,7 +52,7 @@ interface Source {
   };
 }
 
-test('of members that stand twice the last one counts, in CSV and Parquet as in filters and pages', async () => {
+test('of repeated members the last one counts, in CSV and Parquet as in filters and pages', async () => {
   const { storage } = await sharedEngine();
   const organization = randomUUID();
   const texts = fc.sample(event, { numRuns: rounds(150, 2_000), seed: 92 });

@@ -51,7 +51,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     await redis?.stop();
   });
 
-  test('a limit is used up by all together, to the last request, and each is told what is left', async () => {
+  test('all servers use up one limit, to the last request, and each returns the rest', async () => {
     await undisturbed(async (name) => {
       const processes = [ratesOf(one), ratesOf(two)];
       const rate = { requests: 20, windowMs: minute };
@@ -186,7 +186,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     });
   });
 
-  test('while Redis stands still nobody waits long, each counts for itself, and it is found again', async () => {
+  test('while Redis hangs waits are short, each server counts alone, and it reconnects', async () => {
     const [first, second] = [ratesOf(one), ratesOf(two)];
     const rate = { requests: 2, windowMs: minute };
     /** Timers fire in order, however busy the machine is: what takes longer than `ms` comes second. */

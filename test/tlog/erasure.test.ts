@@ -41,7 +41,7 @@ function made(steps: readonly (readonly number[])[], isPending = false) {
   return { versions, history: new ErasureHistory(erasures.toReversed()) };
 }
 
-test('an event may be what the last of its erasures has left, and nothing else', () => {
+test('only the result of the last erasure of an event is accepted', () => {
   fc.assert(
     fc.property(chains, fc.nat({ max: 30 }), fc.nat({ max: 5 }), (steps, place, version) => {
       const { versions, history } = made(steps);
@@ -59,7 +59,7 @@ test('while one is under way an event may be as it was before that, too', () => 
   assert.deepEqual([allowed(1n), allowed(2n), allowed(3n)], [[1], [1, 2], [0]]);
 });
 
-test('an audit counts what was erased, and tells what was changed otherwise or put back', () => {
+test('an audit counts erased events, and reports other changes and restored events', () => {
   const { history } = made([[1, 2, 3]]);
   const row = (seq: number, hash: Buffer) =>
     encodeEntry({ seq: BigInt(seq), time: 1, expires: 65_535, own: false, eventHash: hash });
@@ -81,7 +81,7 @@ test('an audit counts what was erased, and tells what was changed otherwise or p
   assert.deepEqual([audit.findings().erased, audit.findings().counts.altered], [0, 1]);
 });
 
-test('the hash of a list is one of all its events, and an event says it', () => {
+test('the hash of a list covers all its events, and an event has it', () => {
   const list = [1n, 2n, 3n].map((seq) => encodeErased(seq, randomBytes(32), randomBytes(32)));
   const hexOf = (pieces: readonly Buffer[]) => {
     const digest = new ErasureDigest();

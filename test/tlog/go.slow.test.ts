@@ -20,7 +20,7 @@ const isGoThere =
   existsSync(join(goPath, 'src/golang.org/x/mod/sumdb/tlog')) && spawnSync('go', ['version']).status === 0;
 const skip = isGoThere ? false : 'NOT TESTED: apt-get install golang-go golang-golang-x-mod-dev';
 
-test('the Go project agrees on checkpoints, tiles and proofs, and refuses what was changed', {
+test('the Go project agrees on checkpoints, tiles and proofs, and refuses changed ones', {
   skip,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'auditlog-go-'));

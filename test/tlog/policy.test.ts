@@ -19,7 +19,7 @@ const said = (at: number, days: number | undefined, held = false): PolicyStateme
   held,
 });
 
-test('until the first statement the day of expiry counts, and afterwards what the statements say', () => {
+test('until the first statement the day of expiry counts, and afterwards the statements', () => {
   const none = new PolicyHistory([], 100 * day);
   assert.equal(none.mayBeRemoved(entry(10, 10, 99)), true);
   assert.equal(none.mayBeRemoved(entry(10, 10, 101)), false);
@@ -37,7 +37,7 @@ test('until the first statement the day of expiry counts, and afterwards what th
   assert.deepEqual(history.removed, [{ ending: shorter, events: 2 }]);
 });
 
-test('a policy ends what was recorded before the next, up to that', () => {
+test('a policy applies to events recorded before the next one', () => {
   const short = said(50, 20);
   const statements = [short, said(60, 365)];
   const history = new PolicyHistory(statements.toReversed(), 100 * day);
@@ -50,7 +50,7 @@ test('a policy ends what was recorded before the next, up to that', () => {
   );
 });
 
-test('while it is held nothing ends', () => {
+test('nothing expires during a hold', () => {
   const history = new PolicyHistory([said(50, 20), said(55, 20, true), said(90, 20)], 91 * day);
   assert.equal(history.mayBeRemoved(entry(34, 34)), true, 'it was over before the hold');
   assert.equal(
@@ -61,7 +61,7 @@ test('while it is held nothing ends', () => {
   assert.equal(history.mayBeRemoved(entry(71, 71)), false);
 });
 
-test('only events that say all of a policy are statements', () => {
+test('only events with a complete policy are statements', () => {
   const event = (action: unknown, policy: unknown) =>
     JSON.stringify({ message: { action, extra: { policy } } });
   assert.deepEqual(policyIn(event(5013, { days: 30, held: false })), { days: 30, held: false });

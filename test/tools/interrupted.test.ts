@@ -59,7 +59,7 @@ function ending(): { readonly asked: Promise<void>; readonly ask: () => void } {
   return { asked, ask: () => stop.abort() };
 }
 
-test('import keeps what was answered, says so, and the same command resumes there', async () => {
+test('import keeps its progress, reports it, and the same command resumes there', async () => {
   const file = join(directory, 'many.ndjson');
   const lines = Array.from({ length: 25_000 }, (_, n) => JSON.stringify({ time: n, message: { action: n } }));
   await writeFile(file, `${lines.join('\n')}\n`);
@@ -87,7 +87,7 @@ test('import keeps what was answered, says so, and the same command resumes ther
   assert.equal(remote.stored.length, 25_000);
 });
 
-test('import says which server does not answer, and that it retries', async () => {
+test('import names the server that does not answer, and its retries', async () => {
   const file = join(directory, 'one.ndjson');
   await writeFile(file, '{"time":1,"message":{"action":1}}\n');
   let failures = 2;
@@ -114,7 +114,7 @@ test('import --strict ends with 1 where a line was rejected, now or in an earlie
   }
 });
 
-test('export of a server keeps nothing, and says so', async () => {
+test('export of a server keeps nothing, and reports that', async () => {
   const { asked, ask } = ending();
   remote.fault = (_, response) => {
     response.writeHead(200, { 'content-type': 'application/x-ndjson', 'x-total-count': '2' });

@@ -51,7 +51,7 @@ describe('what doctor finds of where the data lie', () => {
     for (const type of ['ext4', 'xfs', 'btrfs', 'zfs']) assert.deepEqual(faults(type), []);
   });
 
-  test('this machine tells of its disk, and what was tried on it is gone', async () => {
+  test('this machine reports its disk, and test files are removed', async () => {
     const place = { dataDir, walMaxBytes: 1024 };
     const [space] = (await checkDiskSpace(place)).notes;
     assert.match(String(space), /^\d+ MiB free$/);
