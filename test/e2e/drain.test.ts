@@ -50,7 +50,7 @@ async function halfSent(
   };
 }
 
-test('SIGTERM: requests under way are finished, new ones are not taken, everything is kept, exit 0; SIGINT is the same', async () => {
+test('SIGTERM: running requests finish, new ones are refused, everything is kept, exit 0; SIGINT is the same', async () => {
   const dataDir = await temporaryDirectory();
   try {
     // With a long flush interval, acknowledged events are not in the engine when the signal comes.

@@ -223,7 +223,7 @@ describe('the connection to the engine fails', () => {
     await engine?.stop();
   });
 
-  test('refused: every read is a 500 with Retry-After, whatever it asks for', async () => {
+  test('refused: every read is a 500 with Retry-After', async () => {
     proxy.set('refuse');
     try {
       for (const query of [
@@ -298,7 +298,7 @@ describe('the connection to the engine fails', () => {
     );
   });
 
-  test('hanging: metrics do not wait for it, and then tell so', async () => {
+  test('hanging: metrics do not wait for it, and report that', async () => {
     const metrics = async () => (await call(`${server.url}/metrics`)).text;
     await eventually('the metric to be 1', async () =>
       /^auditlog_ready\{check="engine_reachable"\} 1$/m.test(await metrics()) ? true : undefined,
@@ -349,7 +349,7 @@ describe('the connection to the engine fails', () => {
     assert.equal(page.data.length, 1000);
   });
 
-  test('writes are taken until the log is full, then 503, and everything taken arrives once', {
+  test('writes are accepted until the log is full, then 503, and all accepted events are stored once', {
     timeout: patience(60_000),
   }, async () => {
     const flow = randomUUID();
@@ -379,7 +379,7 @@ describe('the connection to the engine fails', () => {
     await tenant.settled(taken, { flowId: flow });
   });
 
-  test('the server stops cleanly while the engine is away, and hands over what is left after a restart', async () => {
+  test('the server stops cleanly without the engine, and sends its log after a restart', async () => {
     const flow = randomUUID();
     proxy.set('refuse');
     let second: TestServer | undefined;

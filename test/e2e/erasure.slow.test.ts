@@ -80,7 +80,7 @@ const change = (sql: string, parameters: Record<string, unknown>) =>
 const person = /ana\.maria@acme\.example(?!\.org)(?<!diana.{20})|Ana Maria\b(?! Street)|A\. M\.|Ana M\./i;
 const speaks = (text: string) => person.test(text.replaceAll('diana.maria@acme.example', ''));
 
-test('a person is taken out of every stored form, and verify tells that from any other change', async () => {
+test('a person is erased from every stored form, and verify reports any other change', async () => {
   const tenant = await createTenant(service.server, 'erasing');
   const { slug, id: org } = tenant.organization;
   const create = (...who: string[]) =>
@@ -252,7 +252,7 @@ async function findsOtherChanges(
   assert.match(findings[0]?.detail ?? '', /the list of erased events differs/);
 }
 
-test('who changed a retention, and who erased somebody, can be erased: what went by it is accounted for still', async () => {
+test('an operator who changed a retention or erased a person can be erased: removals stay explained', async () => {
   const tenant = await createTenant(service.server, 'operators');
   const { slug } = tenant.organization;
   const timestamp = new Date(Date.now() - 40 * 86_400_000).toISOString();

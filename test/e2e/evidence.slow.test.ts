@@ -325,7 +325,7 @@ describe('what an auditor finds', () => {
     assert.equal((await service.server.cliHere(['verify', proof, '--key', other])).code, 1);
   });
 
-  test('evidence of another organization, another name for it, and an export that is older than what was kept', async () => {
+  test('evidence of another organization, under another name, and an export older than a kept checkpoint', async () => {
     const [one, other] = [await audited('mine'), await audited('theirs')];
     const file = join(kept, 'mine.ndjson');
     printed(await service.server.cliHere(['export', '--org', 'mine', '--evidence', '-o', file, '--json']));
@@ -383,7 +383,7 @@ describe('what an auditor finds', () => {
     assert.match(older.confirm[0]?.detail ?? '', /the file is older, and does not have the 1 after it/);
   });
 
-  test('another history, signed with the same key for somebody else', async () => {
+  test('another history, signed with the same key', async () => {
     const one = await audited('forked');
     const forked = join(kept, 'forked.other');
     writeFileSync(forked, signedBy(one, one.size, Buffer.alloc(32, 1)));

@@ -47,7 +47,7 @@ describe('export to a file', () => {
   };
   const run = (...args: string[]) => server.cliHere(['export', '--org', 'filed', ...args]);
 
-  test('each format, plain and compressed, holds what the endpoint gives', async () => {
+  test('each format, plain and compressed, has the content of the endpoint', async () => {
     await loadZstd();
     const endings = { ndjson: ['', '.gz', '.zst'], json: ['', '.zst'], csv: ['.gz'] };
     for (const [format, ofFormat] of Object.entries(endings)) {

@@ -79,7 +79,7 @@ describe('an export that is killed', () => {
     return said;
   };
 
-  test('says at Ctrl-C what is kept, goes on there, of the same moment, and ends as if nothing had been', {
+  test('reports its progress at Ctrl-C, continues with the same snapshot, and ends with the same file', {
     timeout: patience(100_000),
   }, async () => {
     const file = join(out, 'many.ndjson.gz');

@@ -330,7 +330,7 @@ describe('exports', () => {
     assert.equal((await exported(tenant, { orgId: randomUUID() })).text, '');
   });
 
-  test('for Excel the file begins with a byte order mark, and what it cuts off is counted', async () => {
+  test('for Excel the file begins with a byte order mark, and truncated cells are counted', async () => {
     const flow = randomUUID();
     const long = 'ä'.repeat(32_767);
     await tenant.record([
@@ -363,7 +363,7 @@ describe('exports', () => {
     }
   });
 
-  test('one moment: while events come in, the total is that of the lines', async () => {
+  test('one snapshot: while events come in, the total is the number of lines', async () => {
     const busy = await createTenant(server, 'busy');
     const over = new AbortController();
     const writer = async () => {

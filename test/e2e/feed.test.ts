@@ -69,7 +69,7 @@ describe('the feed', () => {
   );
 
   // The simulator has followers with every page size, which must see one order.
-  test('hands events out in the order of ingest, whatever their time, page by page', async () => {
+  test('returns events in the order of ingest, at any event times, page by page', async () => {
     const cursor = await tip();
     const flows = Array.from({ length: 25 }, () => randomUUID());
     const times = flows.map((_, n) => `20${String(10 + ((n * 7) % 15)).padStart(2, '0')}-01-01T00:00:00Z`);
@@ -90,7 +90,7 @@ describe('the feed', () => {
     assert.deepEqual(same, expected);
   });
 
-  test('takes the filters of the audit endpoint, and startTime says where to begin', async () => {
+  test('accepts the filters of the audit endpoint, and startTime sets its beginning', async () => {
     const cursor = await tip();
     const [wanted, other, late] = [randomUUID(), randomUUID(), randomUUID()];
     const actor = { email: `${randomUUID()}@x.example` };

@@ -116,7 +116,7 @@ describe('forwarding from the service', () => {
 });
 
 describe('the client against the service', () => {
-  test('stores each event once, over restarts, reads it back by page and feed, and tells what is refused', async () => {
+  test('stores each event once over restarts, reads it by page and feed, and reports refused ones', async () => {
     const refused: (string | undefined)[] = [];
     const client = createClient({
       url: server.url,

@@ -168,7 +168,7 @@ test('on a full disk reads go on, producers are refused first, and commands name
 const roundsMax = 60;
 const cutShort = 'The engine failed to write its files';
 
-test('what is acknowledged while the disk fills up again and again is stored once', {
+test('events acknowledged while the disk fills up repeatedly are stored once', {
   skip: mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk',
 }, async () => {
   const [source, target] = [await temporaryDirectory(), await temporaryDirectory()];

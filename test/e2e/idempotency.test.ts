@@ -90,7 +90,7 @@ test('the key "body" is the body itself', async () => {
   await tenant.settled(2, { flowId: another.flow });
 });
 
-test('two keys that differ are refused, whatever they are', async () => {
+test('two different keys are refused', async () => {
   const { port } = new URL(server.url);
   const body = JSON.stringify(sourceEvent());
   const post = (...keys: string[]) =>

@@ -91,7 +91,7 @@ describe('import beside a server', () => {
     return path;
   };
 
-  test('without a key the data directory vouches; rejected lines are told by number, rule and text', async () => {
+  test('without a key it uses the data directory; rejected lines are listed by number, rule and text', async () => {
     const bad = ['{"message":{"action":2001}}', 'not json', line('mixed', 0, 'nobody')];
     const text = `\ufeff${line('mixed', 0)}\r\n\n${bad[0]}\n  \t\n${line('mixed', 1)}\n${bad[1]}\n${bad[2]}\n${line('mixed', 2)}`;
     const path = await place('mixed.ndjson', text);
@@ -123,7 +123,7 @@ describe('import beside a server', () => {
     assert.equal(rejectedOf(rejected_file).length, 3);
   });
 
-  test('every rejected line of many is told', async () => {
+  test('every rejected line of many is listed', async () => {
     const text = Array.from({ length: 3000 }, (_, n) =>
       n % 3 === 0 ? `bad ${n}` : line('many-bad', n),
     ).join('\n');
@@ -150,7 +150,7 @@ describe('import beside a server', () => {
     assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
   });
 
-  test('a file that has grown goes on where it ended; another file under its name is refused', async () => {
+  test('a file that has grown continues at its old end; another file with its name is refused', async () => {
     const path = await place('grown.ndjson', linesOf('grown', 10));
     assert.equal(summary(await server.cliHere(['import', path, '--json'])).accepted, 10);
     await appendFile(path, `${line('grown', 10)}\nbad\n`);
@@ -187,7 +187,7 @@ describe('import beside a server', () => {
     await holdsEach(tenant, 'written', 3);
   });
 
-  test('another target begins anew beside the first, and each goes on where it was', async () => {
+  test('another target begins anew beside the first, and each continues', async () => {
     const second = await createTenant(server, 'bulk-two');
     const path = await place(
       'targets.ndjson',
@@ -305,7 +305,7 @@ describe('import where the server makes it difficult', () => {
     });
     after(() => server?.stop());
 
-    test('of a server that stands still for some seconds it is waited for', async () => {
+    test('it waits for a server that hangs for some seconds', async () => {
       const path = join(directory, 'still.ndjson');
       await writeFile(path, linesOf('still', 10));
       await server.kill('SIGSTOP');

@@ -62,7 +62,7 @@ test('compressed bodies: gzip, deflate, br, zstd', async () => {
 });
 
 // In 2,760 parts this delayed all organizations for minutes; the bound below is far lower.
-test('one batch may have an event of each month from 1970 to 2199, and delays nobody', async () => {
+test('one batch may have an event of each month from 1970 to 2199, without delaying others', async () => {
   const flow = randomUUID();
   const events = Array.from({ length: 2760 }, (_, n) =>
     sourceEvent({ timestamp: new Date(Date.UTC(1970, n)).toISOString(), flow_id: flow, extra: { n } }),
@@ -85,7 +85,7 @@ test('events of a request that follows an answer come after it in ingest order',
   assert.deepEqual(await storedOf(flow, 20), range(20));
 });
 
-test('records of other programs become events, and what they were is kept to the digit', async () => {
+test('records of other programs become events, and are kept with every digit', async () => {
   const file = new URL('../fixtures/adapters/cloudtrail.json', import.meta.url);
   const post = (kind: string, body: Buffer, headers = {}) =>
     call(`${server.url}/api/v1/audit?from=${kind}`, {

@@ -156,7 +156,7 @@ describe('answers that are larger than memory', { concurrency: false }, () => {
     assert.deepEqual(new Set(again.map(({ status }) => status)), new Set([200]));
   });
 
-  test('readers that stand still cost a bounded part of memory, and nobody else waits for them', async () => {
+  test('readers that pause cost bounded memory, and delay no other', async () => {
     const sockets: Socket[] = [];
     const growth = await growthDuring(async () => {
       for (let n = 0; n < 40; n++) {

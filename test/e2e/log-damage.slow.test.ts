@@ -9,7 +9,7 @@ import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, sourceEvent, startServer } from '../support/server.ts';
 
-test('what is harmed in the log while the engine is down is told, and nothing else is lost or doubled', async () => {
+test('damage in the log during an outage of the engine is reported, and nothing else is lost or doubled', async () => {
   const dataDir = await temporaryDirectory();
   const engine = await startPlainEngine();
   const env = { ...engine.env, SEGMENT_BYTES: '4096' };
@@ -68,7 +68,7 @@ test('what is harmed in the log while the engine is down is told, and nothing el
 });
 
 // `recovery.test.ts` removes the newest segments, or all.
-test('a log that is taken away is told, with wal-head or without, and an empty one that was closed is not', async () => {
+test('a removed log is reported, with wal-head or without; an empty closed one is not', async () => {
   const dataDir = await temporaryDirectory();
   const wal = join(dataDir, 'wal');
   let server = await startServer({ dataDir });

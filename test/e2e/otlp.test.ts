@@ -117,7 +117,7 @@ test('an export is answered in its own encoding, whole, in part or not at all', 
   assert.match(status.string(), /^The body is not an ExportLogsServiceRequest of OTLP in protobuf: /);
 });
 
-test('refusals tell an exporter what to do', async () => {
+test('exporters can act on refusals', async () => {
   const reader = await createKey(server, ['--org', 'otlp', '--scopes', 'read']);
   const limited = await createKey(server, ['--org', 'otlp', '--scopes', 'write', '--rate-limit', '2/600s']);
   const spent = async () => {

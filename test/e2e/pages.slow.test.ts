@@ -99,7 +99,7 @@ function isRunnable(path: string): boolean {
   return !lacking.some((program) => new RegExp(`(^|\\| )${program} `, 'm').test(text));
 }
 
-test('every command of README and docs gives what is printed beside it', {
+test('every command of README and docs has the output printed there', {
   timeout: patience(360_000),
 }, async (context) => {
   assert.ok(existsSync(new URL('dist/client/client.js', projectRoot)), 'npm run build comes first');

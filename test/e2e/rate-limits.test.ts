@@ -81,7 +81,7 @@ test('reads are counted down, then 429, then allowed again; one client does not 
   assert.equal((await one.get()).status, 200);
 });
 
-test('keys that are not good are counted by address, whatever a header says about it; a good one is not', () =>
+test('invalid keys are counted by address, despite forged headers; a valid one is not', () =>
   withinWindow(async () => {
     const wrong = (n: number) =>
       call(`${server.url}${path}`, {

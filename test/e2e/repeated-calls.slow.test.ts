@@ -87,7 +87,7 @@ describe('a repeat of a change', () => {
     assert.deepEqual(await recorded(), [1000, 1006, 1010, 1020, 5011]);
   });
 
-  test('says what there was, though others have changed it since; of another caller it is another call', async () => {
+  test('returns the first answer even after later changes; for another caller it is another call', async () => {
     const email = `cat@${slug}.example`;
     const headers = withKey();
     const make = () => admin.send('POST', `${portal}/users`, { email, name: 'Cat', role: 'member' }, headers);

@@ -71,7 +71,7 @@ async function org(args: readonly string[]) {
 const verify = (args: readonly string[]) => verifyOn(service.server, args);
 const healthy = (slug: string) => healthyOn(service.server, slug);
 
-test('a retention holds for what is stored; a hold stops all; verify tells what they ended from what vanished', async () => {
+test('a retention applies to stored events; a hold stops all removals; verify distinguishes removals from losses', async () => {
   const tenant = await createTenant(service.server, 'keeping');
   const { slug } = tenant.organization;
   await store(tenant, [0, 10, 100]);
@@ -211,7 +211,7 @@ function forgeries(ageDays: number): object[] {
   ];
 }
 
-test('what a producer says of policies and erasures states nothing: it hides nothing, breaks nothing, and goes as all else', async () => {
+test('forged policies and erasures of a producer hide nothing, break nothing, and expire as usual', async () => {
   const tenant = await createTenant(service.server, 'forging');
   const { slug, id } = tenant.organization;
   await store(tenant, [10, 20]);

@@ -175,7 +175,7 @@ describe('a directory', () => {
     assert.equal(left['externalId'], undefined);
   });
 
-  test('gets pages, and is told what it does wrong', async () => {
+  test('gets pages, and errors that name its faults', async () => {
     for (let n = 0; n < 3; n += 1) await create({ userName: `page${n}@scim.example` });
     const page = resourceOf(await scim('GET', `${users}?startIndex=2&count=2`));
     assert.deepEqual([page['startIndex'], page['itemsPerPage']], [2, 2]);
@@ -255,7 +255,7 @@ describe('a directory', () => {
   });
 });
 
-test('whatever a directory sends, it is understood or refused by a rule; the last value counts', () => {
+test('each request is accepted or refused by a rule; the last value counts', () => {
   const path = fc.constantFrom(
     'active',
     'ACTIVE',

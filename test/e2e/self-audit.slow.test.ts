@@ -155,7 +155,7 @@ test('each thing that an operator does by the command line is one event, with th
   }
 });
 
-test('a change tells what was changed', async () => {
+test('an event of a change has the changed values', async () => {
   const told = [
     [10, 'mel@trail.example'],
     [12, 'mel@trail.example'],
@@ -169,7 +169,7 @@ test('a change tells what was changed', async () => {
   assert.deepEqual({ receipts, previous }, { receipts: 'off', previous: { receipts: 'own' } });
 });
 
-test('a login of nobody is no event of anybody', async () => {
+test('a login with an unknown address is recorded nowhere', async () => {
   const answer = await login(server, { email: 'nobody@trail.example', password: wrongPassword }, from(77));
   assert.equal(answer.status, 401);
   await tenant.caughtUp();
@@ -189,7 +189,7 @@ test('no secret is in any event: password, key, token, or a digest of one', () =
   for (const secret of secrets) assert.ok(!output.includes(secret), secret.slice(0, 12));
 });
 
-test('all that the service says has the mark `own`, and nothing that a producer sends, in whatever coding or form', async () => {
+test('all events of the service have the mark `own`, and no event of a producer, in any encoding or form', async () => {
   const producer = await createTenant(server, 'marking');
   const forged = (n: number) => ({
     own: true,

@@ -190,7 +190,7 @@ describe('login', () => {
     assert.ok(!answer.text.includes(pair.slice('auditportal='.length)), 'the token is in the cookie only');
   });
 
-  test('Secure over TLS, as the trusted proxy tells it, at login and at logout', async () => {
+  test('Secure over TLS, as the trusted proxy reports it, at login and at logout', async () => {
     for (const [headers, secure] of [
       [{ 'x-forwarded-proto': 'https' }, true],
       [{ forwarded: 'for=203.0.113.7;proto=https' }, true],
@@ -228,7 +228,7 @@ describe('login', () => {
     }
   });
 
-  test('who asks for it is told the organizations in which the password is right, and no others', async () => {
+  test('on request the answer lists the organizations in which the password is right, and no others', async () => {
     const email = 'both@x.example';
     const ask = (secret: string, address = email) =>
       login(server, { email: address, password: secret, list_organizations: true });
@@ -257,7 +257,7 @@ describe('login', () => {
     await back.send('POST', '/api/v1/portal/password', { current: other, new: password });
   });
 
-  test('of many organizations the four oldest accounts count, so that nobody can be kept out by newer ones', async () => {
+  test('of many organizations the four oldest accounts count, so that newer ones lock out no user', async () => {
     const email = 'many@x.example';
     const slugs = ['one', 'two', 'three', 'four', 'five'] as const;
     for (const slug of slugs) {
@@ -348,7 +348,7 @@ describe('a login that fails', () => {
     return JSON.stringify({ body, headers });
   };
 
-  test('is answered alike whatever was wrong', async () => {
+  test('gets the same answer for every fault', async () => {
     const gone = await addUser('gone@one.example');
     jsonOf(await kept.send('POST', `${usersPath}/${gone.id}/disable`));
     const answers = [
@@ -371,7 +371,7 @@ describe('a login that fails', () => {
 });
 
 describe('token and logout', () => {
-  test('the token is that of the cookie, an HS256 JWT with the documented claims', async () => {
+  test('the token is in the cookie, an HS256 JWT with the documented claims', async () => {
     assert.deepEqual(jsonOf(await kept.get(tokenPath)), { token: kept.token });
     const { header, claims } = claimsOf(kept.token);
     assert.equal(header['alg'], 'HS256');
@@ -410,7 +410,7 @@ describe('token and logout', () => {
     problemOf(await whoami(many.join(';')), 401);
   });
 
-  test('logout: 204, the cookie taken away, this session ended and no other', async () => {
+  test('logout: 204, the cookie cleared, this session ended and no other', async () => {
     const other = await signIn(server, member.email);
     jsonOf(await loggedOut.get(whoamiPath));
     const answer = await loggedOut.send('POST', logoutPath);
@@ -556,7 +556,7 @@ describe('after a restart, with hosts of organizations', () => {
     }
   });
 
-  test('nobody signs in where no organization is', async () => {
+  test('no sign-in on a host without an organization', async () => {
     for (const host of noOrganization) {
       // Each costs a hash of a password: without a name only the host names the organization.
       for (const organization of host === domain ? [undefined, 'one'] : ['one']) {

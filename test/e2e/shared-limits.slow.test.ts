@@ -67,7 +67,7 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
   const timesAway = () =>
     servers.flatMap((server) => server.stderrLines()).filter((line) => line.includes('Redis is away')).length;
 
-  test('a limit is one of both, and so is that of a key of its own', async () => {
+  test('both servers share a limit, also that of a key', async () => {
     for (const args of [[], ['--rate-limit', '30/1h']]) {
       for (let attempt = 1; ; attempt++) {
         const before = timesAway();
@@ -128,7 +128,7 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
     assert.match((await call(`${first.url}/metrics`)).text, /^auditlog_idempotency_unshared_total 0$/m);
   });
 
-  test('nothing in Redis tells whose counts they are, and nothing in the logs its password', async () => {
+  test('Redis does not reveal the owners of counts, nor the logs its password', async () => {
     const texts = (await redis.contents()).join('\n');
     assert.match(texts, /auditlog:rate:/);
     assert.match(texts, /auditlog:account:/);

@@ -54,7 +54,7 @@ test('a sign-in is of the organization of its host, there and back', async () =>
   assert.match(refused, /fault=unknown/);
 });
 
-test('the host says how people sign in, and one that is of no organization says nothing', async () => {
+test('the host decides the way to sign in, and another host shows none', async () => {
   const options = async (slug: string, query = '') =>
     jsonOf(await ask(slug, `/api/v1/auth/sign-on-options${query}`));
   assert.deepEqual(await options('acme'), { sign_on: true, passwords: true, names_organization: false });
@@ -83,7 +83,7 @@ test('ways back count as logins of their address, and sign-ins are counted by wh
   assert.match(text, /auditlog_sign_ins_total\{way="password",outcome="ok"\} [1-9]/);
 });
 
-test('the list tells which provider people sign in by', async () => {
+test('the list names the provider of each organization', async () => {
   const listed = printed(await server.cliHere(['sign-on', 'list', '--json'])) as Record<string, string>[];
   const shown = listed.map((one) => [one['organization'], one['provider'], one['issuer'], one['client_id']]);
   assert.deepEqual(

@@ -117,7 +117,7 @@ describe('a sign-in by a real provider', () => {
     problemOf(await signedIn.get('/api/v1/portal/whoami'), 401);
   });
 
-  test('whoever is no user is refused, or made one with --create; roles follow the claim', async () => {
+  test('an unknown person is refused, or created with --create; roles follow the claim', async () => {
     const bob: Account = {
       sub: 'bob-1',
       email: 'bob@sign-on.example',
@@ -202,7 +202,7 @@ describe('a sign-in by a real provider', () => {
     assert.ok(!lines.includes(provider.clientSecret));
   });
 
-  test('the way goes on only at a place of the page', async () => {
+  test('the redirect leads only to the page', async () => {
     for (const to of [
       'https://evil.example/',
       '//evil.example',
@@ -219,7 +219,7 @@ describe('a sign-in by a real provider', () => {
     }
   });
 
-  test('who has been disabled is out', async () => {
+  test('a disabled user is refused', async () => {
     const cal: Account = {
       sub: 'cal-1',
       email: 'cal@sign-on.example',
@@ -308,7 +308,7 @@ describe('passwords off', () => {
 });
 
 describe('a provider that does not answer', () => {
-  test('is told so, in words and in time, and the next try asks it again', async () => {
+  test('is reported in time, and the next attempt asks it again', async () => {
     const org = 'sign-on-gone';
     await createOrganization(server, org);
     const gone = await startOidcProvider([]);
@@ -323,7 +323,7 @@ describe('a provider that does not answer', () => {
   });
 });
 
-test('settings: what is wrong is named, and the secret is nowhere', async () => {
+test('settings: errors name the fault, and the secret is shown nowhere', async () => {
   const set = (...args: string[]) => server.cliHere(['sign-on', 'set', '--org', slug, ...args, '--json']);
   const cases: readonly (readonly [RegExp, ...string[]])[] = [
     [/issuer must be an https/, '--issuer', 'http://idp.example'],

@@ -51,7 +51,7 @@ test('a cold start in a directory that is not there serves within seconds', asyn
   }
 });
 
-test('a Node release that is not supported is told in one line, before anything else is loaded', () => {
+test('an unsupported Node release is reported in one line, before anything else is loaded', () => {
   const outcome = (version: string, program: readonly string[]): number | null => {
     // tsx has read the version before; our entry reads the fake one.
     const fake = `Object.defineProperty(process, 'version', { value: 'v${version}' })`;
@@ -77,7 +77,7 @@ test('a Node release that is not supported is told in one line, before anything 
   assert.equal(outcome('23.0.0', ['src/check-platform.js']), 2);
 });
 
-test('too few open files are told with the limit and what is needed, before anything is made', async () => {
+test('too few open files are reported with the limit and the need, before anything is made', async () => {
   const dataDir = await temporaryDirectory();
   try {
     for (const command of [['serve'], ['org', 'list']]) {
@@ -167,7 +167,7 @@ describe('beside a server that runs', () => {
     }
   });
 
-  test('a key whose id is unknown here is told apart from one with a wrong secret', async () => {
+  test('an unknown key id gets a different message from a wrong secret', async () => {
     const tenant = await createTenant(service.server, 'keys');
     const refusal = async (key: string) => {
       const { status, text } = await tenant.with({ key }).get();
@@ -182,7 +182,7 @@ describe('beside a server that runs', () => {
     assert.deepEqual(await refusal('ak_x'), { status: 401, detail: usual });
   });
 
-  test('a second server on the same directory, or on the same port, ends with 1 and says why', async () => {
+  test('a second server on the same directory or port exits with 1 and the reason', async () => {
     const { server } = service;
     const elsewhere = await temporaryDirectory();
     try {

@@ -9,7 +9,7 @@ import { createUser, jsonOf, signIn } from './session-support.ts';
 const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
 const service = keptService({ DEPLOYMENT: 'self-hosted' });
 
-test('a self-hosted deployment has no organization events, for nobody; everything else is there', async () => {
+test('a self-hosted deployment has no organization events; everything else works', async () => {
   const { server } = service;
   await createOrganization(server, 'reads');
   await createUser(server, 'reads', 'auditor', 'auditor@reads.example');

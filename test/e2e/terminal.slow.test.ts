@@ -59,7 +59,7 @@ const until = (terminal: Terminal, words: string) =>
   );
 
 describe('in a terminal', { skip }, () => {
-  test('Ctrl-C ends a demo that still records: it records no more, says so, and leaves nothing', async () => {
+  test('Ctrl-C ends a demo that still records: it stops recording, reports that, and leaves nothing', async () => {
     const terminal = inTerminal(`${node} demo --port 0 --events 100000`);
     try {
       await until(terminal, 'recording 70000 events');
@@ -73,7 +73,7 @@ describe('in a terminal', { skip }, () => {
     }
   });
 
-  test('npm run demo uses the page that is built, says what it does, and at Ctrl-C ends in good order', async () => {
+  test('npm run demo uses the built page, prints its steps, and ends cleanly at Ctrl-C', async () => {
     const page = new URL('dist/web/index.html', projectRoot);
     const build = () => spawnSync(process.execPath, ['web/build.mjs', '--if-changed'], { cwd: projectRoot });
     assert.equal(build().status, 0);
@@ -115,7 +115,7 @@ describe('in a terminal', { skip }, () => {
     await gone('the directory to be removed');
   });
 
-  test('so it does with a server, which drains what it has', async () => {
+  test('Ctrl-C also stops a server, which drains its log', async () => {
     const dataDir = join(root, 'closed');
     const terminal = inTerminal(`${node} serve`, { DATA_DIR: dataDir, PORT: '0' });
     await until(terminal, '"listening"');
@@ -137,7 +137,7 @@ describe('in the background of a shell', () => {
     return { code, stderr, value: stdout === '' ? undefined : (JSON.parse(stdout) as unknown) };
   };
 
-  test('status waits for a server that npm has started and tells of it, and stop ends it', async (context) => {
+  test('status waits for a server started by npm and describes it, and stop ends it', async (context) => {
     const dataDir = join(root, 'background');
     const absent = await json(dataDir, 'status');
     const nothing = { running: false, pid: null, url: null, started_at: null, ready: false, checks: {} };

@@ -56,7 +56,7 @@ async function listening(answer: RequestListener): Promise<Server> {
 const actors = ['ann@acme.example', 'ben@acme.example', 'ann@acme.example'];
 
 describe('auditlog-tools', () => {
-  test('imports, and exports what the endpoint answers', async () => {
+  test('imports, and exports the answers of the endpoint', async () => {
     const file = join(directory, 'events.ndjson');
     const events = actors.map((actor) => JSON.stringify(sourceEvent({ actor })));
     writeFileSync(file, events.join('\n'));
@@ -156,7 +156,7 @@ describe('auditlog-tools', () => {
     assert.match(unknown.error, /--from: cloudtrail, github, json, kubernetes, okta, badges\n$/);
   });
 
-  test('an export that fails leaves no file, and says why', async () => {
+  test('an export that fails leaves no file, and prints the reason', async () => {
     const into = ['-o', join(directory, 'none.ndjson')];
     const refused = await tools(['export', '--url', server.url, ...into], 'ak_none');
     assert.equal(refused.code, 1);

@@ -110,7 +110,7 @@ describe('a server that does not come back', () => {
     );
   });
 
-  test('stores what its log has at new places when it does come back, so that nobody misses it', async () => {
+  test('stores its log at new positions when it comes back, so that no follower misses it', async () => {
     dying = await startDying();
     atDying = tenant.with({ server: dying });
     const more = flowIds(2);
@@ -125,7 +125,7 @@ describe('a server that does not come back', () => {
     assert.deepEqual(seen.toSorted(), sent.toSorted());
   });
 
-  test('of what was in flight as it died each event is stored once', async () => {
+  test('each event that was in flight when it died is stored once', async () => {
     for (let round = 0; round < 3; round++) {
       atDying = tenant.with({ server: dying });
       const flows = flowIds(20);
