@@ -59,9 +59,9 @@ before(async () => {
     kinds: readonly Kind[],
     count: number,
   ) => {
-    const place = { organization: model, batch: batch++, beganMicros, ageDays: 0 };
+    const shared = { organization: model, batch: batch++, beganMicros, ageDays: 0 };
     const events = Array.from({ length: count }, (_, index) =>
-      makeEvent(draw, draw.pick(kinds), { ...place, index }),
+      makeEvent(draw, draw.pick(kinds), { ...shared, index }),
     );
     const body = `[${events.map(({ text }) => text).join()}]`;
     for (const one of tenants) assert.equal(acceptedOf(await one.post(body)).accepted, count);
@@ -86,9 +86,9 @@ async function totalOfExport(parameters: string): Promise<number | undefined> {
   const filter = readFilter(new QueryParameters(new URLSearchParams(parameters)), tenant.organization);
   const read = createExportReader(storage, { head: '{', tail: '}' });
   const { organization } = tenant;
-  const found = await read(organization.id, { filter, format: 'ndjson' }, 0, AbortSignal.timeout(20_000));
-  found.stream.destroy();
-  return found.total;
+  const answer = await read(organization.id, { filter, format: 'ndjson' }, 0, AbortSignal.timeout(20_000));
+  answer.stream.destroy();
+  return answer.total;
 }
 
 test(`random filters, pages and totals agree with the model (FC_SEED=${seed})`, {
@@ -115,5 +115,5 @@ test(`random filters, pages and totals agree with the model (FC_SEED=${seed})`, 
     assert.equal((await totalOfExport(parameters)) ?? matching.length, matching.length, parameters);
     if (matching.length > 0) hits++;
   }
-  assert.ok(hits > queries / 3, `only ${hits} of ${queries} queries found anything`);
+  assert.ok(hits > queries / 3, `only ${hits} of ${queries} queries had matches`);
 });
