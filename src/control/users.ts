@@ -47,7 +47,7 @@ export function listUsers(state: ControlState, organization?: string): readonly 
   return state.users(organization === undefined ? undefined : findOrganization(state, organization).id);
 }
 
-/** The same for a user of another organization. */
+/** Does not reveal whether the user is in another organization. */
 function missingWords({ user, organization }: UserReference): string {
   return organization === undefined
     ? `no user ${JSON.stringify(user)}`

@@ -290,7 +290,7 @@ test('truncated, changed and random bytes are refused', () => {
     assert.match(String(read(Buffer.from(body), 'json')), new RegExp(fault), body);
 });
 
-test('a value nested without end costs its record, and no stack', () => {
+test('a record nested too deep is rejected alone, without a stack overflow', () => {
   // Lengths come first, so the message is made from the inside.
   let bytes = Buffer.alloc(0);
   for (let depth = 0; depth < 1_000; depth++) {
@@ -305,7 +305,7 @@ test('a value nested without end costs its record, and no stack', () => {
   assert.equal(JSON.parse(record), '/body: must not be nested deeper than 123 levels');
 });
 
-test('a value nested as deep as it may be costs no more than its bytes', () => {
+test('a value of the allowed depth is read in linear time', () => {
   const text = `]}"\\[{${'x'.repeat(900_000)}`;
   const nested = (depth: number): string =>
     `${'{"arrayValue":{"values":['.repeat(depth)}{"stringValue":${JSON.stringify(text)}}${']}}'.repeat(depth)}`;
@@ -320,7 +320,7 @@ test('a value nested as deep as it may be costs no more than its bytes', () => {
   assert.deepEqual(lines, Array(6).fill(line));
 });
 
-test('a record that breaks a rule of OTLP is refused by itself, and its field is named', () => {
+test('a record that breaks a rule of OTLP is rejected alone, with the name of its field', () => {
   const time = { timeUnixNano: '1717236000123456789' };
   const cases: readonly (readonly [record: object, refusal: RegExp])[] = [
     [{}, /^\/timeUnixNano: is required/],

@@ -30,9 +30,9 @@ interface Begun {
  * A provider sends the browser back to it (contract: Sessions).
  *
  *     cookie of an attempt, of this organization and provider? ─no─▶ over
- *     the first to come back with it?                          ─no─▶ over
+ *     this attempt not used before?                            ─no─▶ over
  *     state, issuer, code for tokens, signature, nonce …       ─no─▶ declined, invalid, provider
- *     who is it in the organization?                           ─no─▶ unknown, role, …        (events 1002)
+ *     a user of the organization?                              ─no─▶ unknown, role, …        (events 1002)
  *     1001 recorded ─▶ session in a cookie, on to the page
  */
 export function signOnCallbackHandler(deps: EndpointDeps): Handler {
