@@ -29,7 +29,7 @@ interface Options extends ReconcilerOptions {
 const allOrder = 2n ** 64n - 1n;
 
 /**
- * Makes policies of settings if no event goes, and removes expired events.
+ * Turns settings into policies if that removes no event, and removes expired events.
  *
  *     expired ─▶ planned: an event, a metric, `org show` ─▶ the grace period, while servers run ─▶ removal
  *                  └─▶ cancelled where the policy or the clock goes back
@@ -102,7 +102,7 @@ export class RetentionReconciler {
     }
   }
 
-  /** Without confirmation, so only if no event goes. */
+  /** Without confirmation, so only if it removes no event. */
   async #adopt(signal: AbortSignal | undefined): Promise<void> {
     const { directory, retentionDays } = this.#options;
     for (const organization of directory.organizations()) {
@@ -146,7 +146,7 @@ export class RetentionReconciler {
     );
   }
 
-  /** Without an earlier policy, events that expire by the day they were recorded with do not count. */
+  /** Without an earlier policy, events that have expired by their recorded day do not count. */
   async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
     const { storage, clock } = this.#options;
     const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);
@@ -232,7 +232,7 @@ export class RetentionReconciler {
     return true;
   }
 
-  /** Nothing goes before the policy's event is in the tree. */
+  /** The policy's event must be in the tree before a removal. */
   async #isInTree(policy: RetentionPolicy, below: bigint): Promise<boolean> {
     const recorded = await this.#recordedAt(policy);
     return recorded !== undefined && recorded < below;

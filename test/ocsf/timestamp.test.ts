@@ -84,7 +84,7 @@ test('agrees with Date to the millisecond and keeps the microseconds below it', 
   );
 });
 
-test('accepts a calendar date exactly where Date keeps it', () => {
+test('accepts exactly the calendar dates that Date accepts', () => {
   const two = (value: number) => String(value).padStart(2, '0');
   fc.assert(
     fc.property(fc.nat(9999), fc.nat(13), fc.nat(32), (year, month, day) => {
@@ -97,7 +97,7 @@ test('accepts a calendar date exactly where Date keeps it', () => {
   );
 });
 
-test('no text is an exception', () => {
+test('no text throws', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom(...'0123456789-+:.TtZz '.split('')), maxLength: 40 }),
