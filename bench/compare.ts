@@ -63,6 +63,6 @@ export function comparisonTable(base: RunResult, current: RunResult): string {
   });
   const warning = sameMachine(base, current)
     ? ''
-    : 'measured on different machines: cases without a reference tell about these, not about the code\n';
+    : 'measured on different machines: cases without a reference compare these, not the code\n';
   return `now (${current.commit}) over then (${base.commit}), with 95 % intervals; below 1 is slower\n${lines.join('\n')}\n${warning}`;
 }

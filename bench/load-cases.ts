@@ -1,6 +1,6 @@
 import { benchStart } from './cases/control-start.ts';
 import { benchChange } from './cases/control.ts';
-import { benchExport, benchFeed, benchLogin, NotThere } from './cases/endpoints.ts';
+import { benchExport, benchFeed, benchLogin, Unavailable } from './cases/endpoints.ts';
 import { benchEvidence } from './cases/evidence.ts';
 import { benchFollow } from './cases/follow.ts';
 import { benchGenerator } from './cases/generator.ts';
@@ -235,7 +235,7 @@ async function attempt(sink: Sink, id: string, run: () => Promise<void>): Promis
   try {
     await run();
   } catch (error) {
-    if (!(error instanceof NotThere)) throw error;
+    if (!(error instanceof Unavailable)) throw error;
     sink.skip(`${id}: ${error.message}`);
   }
 }

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 /**
- * The entry of the command line. It looks at the Node release and the C library before it loads anything else: what
- * follows does not parse, or crashes in a native module, where it was not made for them. So nothing but that check may
- * be imported statically, and no syntax stand here that an old release does not know.
+ * The entry of the command line. It checks the Node release and the C library before it loads anything else. So import only
+ * that check statically, and use no newer syntax.
  */
 import { httpPackage } from './base/platform.js';
 

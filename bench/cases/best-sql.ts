@@ -2,7 +2,7 @@ import type { Settings } from '../lab/engine.ts';
 import type { Lab } from '../lab/lab.ts';
 import type { ReadCase } from './read-cases.ts';
 
-/** The total from the counts that the table keeps, where it does: conditions of which each event meets one at most. */
+/** The total from the table's counts, if it keeps them; each event meets at most one of the conditions. */
 function totalOf(from: string, { counted, where }: ReadCase): string {
   if (counted === undefined) return `SELECT count() ${from} AND ${where}`;
   const seconds = where === '1' ? 600 : 3600;

@@ -8,7 +8,7 @@ const rounds = 5;
 const changesOfSlice = 10;
 const password = 'a password for the bench';
 
-/** Makes keys and revokes them, as an administrator of an organization of its own. */
+/** Makes and revokes keys as the administrator of a new organization. */
 class Administrator {
   readonly #lab: Lab;
   readonly #cookie: string;
@@ -65,11 +65,11 @@ class Administrator {
   }
 }
 
-/** Changes of control data beside an idle engine; and those of another commit. */
+/** Changes of control data, beside those of another commit. */
 export async function benchChange(lab: Lab, other?: Lab): Promise<CaseResult> {
   const here = await Administrator.signIn(lab);
   const there = other && (await Administrator.signIn(other));
-  // What compiles code at first is not what is compared.
+  // Exclude the first compilation of code.
   await here.slice();
   await there?.slice();
   const measured = await sideBySide(lab, {

@@ -6,12 +6,12 @@ import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
 
 /** The reason why a case was not measured; the run continues. */
-export class NotThere extends Error {}
+export class Unavailable extends Error {}
 
 async function mustExist(lab: Lab, key: string, path: string): Promise<void> {
   const answer = await fetch(`${lab.service.url}${path}`, { headers: { 'X-API-Key': key } });
   await answer.body?.cancel();
-  if (answer.status === 404) throw new NotThere(`this build has no ${path.split('?')[0]}`);
+  if (answer.status === 404) throw new Unavailable(`this build has no ${path.split('?')[0]}`);
   if (!answer.ok) throw new Error(`${path} answers ${answer.status}`);
 }
 

@@ -108,7 +108,7 @@ interface Ingested {
   readonly costs: string;
 }
 
-/** Runs a job of ingest; `onAnswered` hears how many events were acknowledged before they can all be read. */
+/** Runs a job of ingest; `onAnswered` gets the number of acknowledged events, before all are readable. */
 async function ingest(
   lab: Lab,
   job: Job,

@@ -64,12 +64,12 @@ export async function benchHostile(
 }
 
 /** A slice of the neighbour's single events, and how long some of them took to be readable. */
-interface Heard extends Slice {
+interface NeighbourSlice extends Slice {
   readonly reading: Reading;
 }
 
 /** The neighbour's single events for one slice. */
-async function quiet(scene: Scene, sliceSeconds = scene.seconds / rounds): Promise<Heard> {
+async function quiet(scene: Scene, sliceSeconds = scene.seconds / rounds): Promise<NeighbourSlice> {
   const { lab, dataset, neighbourHead, neighbourKey } = scene;
   const job: Job = {
     targets: [lab.service],
@@ -89,7 +89,7 @@ async function quiet(scene: Scene, sliceSeconds = scene.seconds / rounds): Promi
 const p99 = ({ latency = [] }: Slice): number => quantilesMs(latency, [0.99])[0] ?? Number.NaN;
 
 async function quietCase(scene: Scene): Promise<CaseResult> {
-  const slices: Heard[] = [];
+  const slices: NeighbourSlice[] = [];
   for (let round = 0; round < rounds; round += 1) slices.push(await quiet(scene));
   return {
     id: 'hostile.quiet',
@@ -100,7 +100,7 @@ async function quietCase(scene: Scene): Promise<CaseResult> {
   };
 }
 
-function readableWords(slices: readonly Heard[]): string {
+function readableWords(slices: readonly NeighbourSlice[]): string {
   const all = slices.flatMap(({ reading }) => reading.samplesMs);
   const seconds = (ms: number): string => (ms / 1000).toFixed(2);
   return `${seconds(median(all))} s (at most ${seconds(Math.max(...all))} s, ${all.length} times)`;
@@ -138,8 +138,8 @@ function attackJob({ lab, dataset, attackerKey, seconds }: Scene, body: HostileB
 
 async function hostileCase(scene: Scene, body: HostileBody): Promise<CaseResult> {
   const attack = attackJob(scene, body, append(scene.dataset.path, await body.make()));
-  const alone: Heard[] = [];
-  const attacked: Heard[] = [];
+  const alone: NeighbourSlice[] = [];
+  const attacked: NeighbourSlice[] = [];
   let attacks = 0;
   let slowestMs = 0;
   for (let round = 0; round < rounds; round += 1) {

@@ -11,7 +11,7 @@ import type { ClickHouseAccess } from '../peers/clickhouse-store.ts';
 import { findPostgres, startPostgres } from '../peers/postgres.ts';
 import { quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
-import { NotThere } from './endpoints.ts';
+import { Unavailable } from './endpoints.ts';
 
 /** Compares the service with usual builds of the same API (bench/peers) under the same load. */
 
@@ -38,7 +38,7 @@ interface PeerStore {
 interface Peer {
   readonly id: 'postgres' | 'clickhouse';
   readonly name: string;
-  /** Throws NotThere if it is not installed. */
+  /** Throws Unavailable if it is not installed. */
   open(lab: Lab): Promise<PeerStore>;
 }
 
@@ -48,7 +48,7 @@ export const peers: readonly Peer[] = [
     name: 'Fastify and PostgreSQL',
     async open() {
       const bin = findPostgres();
-      if (bin === undefined) throw new NotThere('no PostgreSQL is installed under /usr/lib/postgresql');
+      if (bin === undefined) throw new Unavailable('no PostgreSQL is installed under /usr/lib/postgresql');
       const { url, stop } = await startPostgres(bin);
       return { access: url, stop };
     },
@@ -213,7 +213,7 @@ async function measure(contest: Contest): Promise<CaseResult[]> {
   return results;
 }
 
-/** Throws NotThere if a program that the peer needs is not installed. */
+/** Throws Unavailable if a program that the peer needs is not installed. */
 export async function benchPeer(lab: Lab, peer: Peer, plan: PeersPlan): Promise<CaseResult[]> {
   const store = await peer.open(lab);
   const program = fileURLToPath(new URL('../peers/server.js', import.meta.url));

@@ -178,7 +178,7 @@ async function stretchOf(sender: ReadingSender, eventsPerSecond: number, seconds
     stop: { seconds },
     stepsPerSecond: eventsPerSecond / batchEvents,
     // Nearly in the order of time, as producers send them.
-    happensNow: true,
+    setTimesToNow: true,
   };
   try {
     const { result, samples } = await sampled(lab, () =>
@@ -222,7 +222,7 @@ export async function benchUpkeep(
   const others = () =>
     lab.engine.number(`SELECT count() FROM ${lab.database}.events WHERE org != '${aged.id}'`);
   const before = await others();
-  const full = await lab.generator.run({ ...batchJob(sender, 0), happensNow: true });
+  const full = await lab.generator.run({ ...batchJob(sender, 0), setTimesToNow: true });
   const sentFirst = full.steps * batchEvents;
   const visibleMs = await lab.visible(before + sentFirst);
   const eventsPerSecond = Math.round((sentFirst / ((visibleMs - full.startedMs) / 1000)) * paceShare);

@@ -6,7 +6,7 @@ import { sideBySide, type Slice } from '../lab/side-by-side.ts';
 import { createHistogram, quantilesMs } from '../stats/histogram.ts';
 import type { CaseResult } from '../stats/result.ts';
 import { median } from '../stats/summary.ts';
-import { NotThere } from './endpoints.ts';
+import { Unavailable } from './endpoints.ts';
 
 /** The web page in a browser, with all rows. */
 export interface WebPlan {
@@ -72,7 +72,7 @@ const scrollFrames = (seconds: number): string => `(async () => {
   return frames;
 })()`;
 
-/** Throws NotThere without a browser. */
+/** Throws Unavailable without a browser. */
 export async function benchWeb(
   lab: Lab,
   data: ReadData,
@@ -80,7 +80,7 @@ export async function benchWeb(
   wanted: (id: string) => boolean,
 ): Promise<CaseResult[]> {
   const browser = await launchBrowser();
-  if (browser === undefined) throw new NotThere('NO CHROMIUM on this machine; CHROMIUM can name one');
+  if (browser === undefined) throw new Unavailable('NO CHROMIUM on this machine; CHROMIUM can name one');
   try {
     const cookie = await signIn(lab, data);
     const results: CaseResult[] = [];

@@ -9,7 +9,7 @@ import { type Entry, keptOf } from '../../src/ingest/answer-records.ts';
 import { type LogFiles, openLogFiles } from '../../src/ingest/files.ts';
 import { Idempotency } from '../../src/ingest/idempotency.ts';
 
-/** `remembered-answers.js [KEYS]`: what so many answers to requests with an Idempotency-Key cost at the start, and each of them. */
+/** `remembered-answers.js [KEYS]`: cost of this number of remembered answers at a start, and of each. */
 const keys = Number(process.argv[2] ?? 1_000_000);
 const root = await mkdtemp(join(tmpdir(), 'auditlog-answers-'));
 const log = createLogger('silent');

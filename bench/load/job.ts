@@ -31,8 +31,8 @@ export interface Job {
   /** Pace of the steps, whose latency counts from their due time; as fast as possible if absent. */
   readonly stepsPerSecond?: number;
   readonly dataFile?: string;
-  /** Events get the second of sending as their time: see `happensNow` of present.ts. */
-  readonly happensNow?: boolean;
+  /** Events get the second of sending as their time: see `setTimesToNow` of present.ts. */
+  readonly setTimesToNow?: boolean;
   /** Status that every answer must have. */
   readonly status: number;
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { createHistogram } from '../stats/histogram.ts';
 import { type Connection, createConnection } from './connection.ts';
-import { happensNow } from './present.ts';
+import { setTimesToNow } from './present.ts';
 import { epochMs, type Job, type JobResult, type Step, type WireRequest } from './job.ts';
 
 const failedShownMax = 3;
@@ -81,7 +81,7 @@ export async function runJob(job: Job): Promise<JobResult> {
       let left = step.length;
       for (const [index, request] of step.entries()) {
         const parts = requestParts(request);
-        if (job.happensNow === true) for (const part of parts) happensNow(part);
+        if (job.setTimesToNow === true) for (const part of parts) setTimesToNow(part);
         (own[index] as Connection).send(parts, (status, bytes) => {
           done.bytes += bytes;
           if (status !== job.status) {

@@ -1,22 +1,22 @@
 import type { HistogramData } from './histogram.ts';
 import type { Summary } from './summary.ts';
 
-/** One side of a comparison: the service, or what it is held against. */
+/** One side of a comparison: the service or its reference. */
 export interface Side {
   /** Units a second. */
   readonly rate: Summary;
   readonly latency?: HistogramData | undefined;
-  /** Processor time a unit, in microseconds; undefined where it cannot be seen. */
+  /** Processor time a unit, in microseconds; undefined if unknown. */
   readonly serviceMicros?: number | undefined;
   readonly engineMicros?: number | undefined;
   readonly generatorMicros?: number | undefined;
 }
 
-/** What a case has measured. */
+/** Measurements of a case. */
 export interface CaseResult {
   readonly id: string;
   readonly title: string;
-  /** What is counted, in the plural: `events`, `pages`. */
+  /** In the plural: `events`, `pages`. */
   readonly unit: string;
   readonly service: Side;
   readonly reference?: { readonly name: string; readonly side: Side } | undefined;
@@ -26,7 +26,7 @@ export interface CaseResult {
   readonly growth?: number;
   /** Further figures with their names, as text. */
   readonly notes: readonly string[];
-  /** What the peaks and sizes are, by name, in bytes. */
+  /** Peaks and sizes by name, in bytes. */
   readonly bytes?: Readonly<Record<string, number | undefined>>;
 }
 

@@ -15,7 +15,7 @@ import { newestMigration } from '../storage/migration-files.ts';
 import type { Storage } from '../storage/storage.ts';
 import { version } from '../tools/version.ts';
 import { limits } from './limits.ts';
-import { bytesBelow, type BackupPlace, type BackupRecord, recordName } from './place.ts';
+import { bytesBelow, type BackupDirectory, type BackupRecord, recordName } from './backup-directory.ts';
 import { copyTables } from './statements.ts';
 import { stepNames } from './tables.ts';
 
@@ -41,7 +41,7 @@ interface BackupSession {
 }
 
 interface TakeOptions {
-  readonly place: BackupPlace;
+  readonly place: BackupDirectory;
   readonly momentMs: number;
   readonly isFull: boolean;
   readonly withSecrets: boolean;
@@ -72,7 +72,7 @@ export class BackupRun {
   /** Rejects with an Error for the operator, or an EngineError, without leaving a backup. */
   async run(): Promise<TakenBackup> {
     const { place } = this.#options;
-    // The other run may be on another machine, so this one cannot tell.
+    // The other run may be on another machine, so this one cannot check it.
     const words = 'belongs to an interrupted or running backup; remove it if no other backup runs';
     this.#notes.push(...(await place.unfinished()).map((name) => `${place.path(name)} ${words}`));
     const erasures = (await readControlState(this.#session.storage)).erasures();

@@ -4,7 +4,7 @@ import { projectFile } from '../base/files/project-file.ts';
 import { isServed } from '../base/files/directory-lock.ts';
 import { ifThere } from '../base/errors/system-error.ts';
 import { Problem } from '../base/errors/problem.ts';
-import { BackupPlace } from '../backup/place.ts';
+import { BackupDirectory } from '../backup/backup-directory.ts';
 import { BackupRun, mebibytes } from '../backup/take.ts';
 import { fullSpeedRow } from '../backup/throttle.ts';
 import { requireUsable } from '../config/data-dir.ts';
@@ -30,10 +30,10 @@ interface BackupOptions extends JsonOption {
 
 const page = (): string => projectFile('docs/back-up.md');
 
-export function placeAt(text: string, name: string): BackupPlace {
+export function directoryAt(text: string, name: string): BackupDirectory {
   if (text === '' || text.includes('\0') || /^[a-z0-9]+:\/\//.test(text))
     throw wrong(name, `a directory; copy it to a bucket with another tool (${page()})`);
-  return new BackupPlace(text);
+  return new BackupDirectory(text);
 }
 
 /** Waits until the table has all events of the log; without a running server it starts one. */
@@ -69,7 +69,7 @@ async function sendLog(setup: Setup): Promise<void> {
 }
 
 async function take(deps: CliDeps, to: string, options: BackupOptions): Promise<void> {
-  const place = placeAt(to, '--to');
+  const place = directoryAt(to, '--to');
   const setup = setUp(deps);
   if (setup.config.clickhouse.url !== undefined)
     throw new Problem(
@@ -99,7 +99,7 @@ async function take(deps: CliDeps, to: string, options: BackupOptions): Promise<
 }
 
 async function verify(deps: CliDeps, at: string, options: BackupOptions): Promise<void> {
-  const place = placeAt(at, '--verify');
+  const place = directoryAt(at, '--verify');
   const chain = await place.chainOf(options.backup);
   const total = chain.reduce((sum, { bytes }) => sum + bytes, 0);
   const progress = createProgress(deps.io, { items: 'bytes', total });

@@ -40,7 +40,7 @@ export function controlCommand<Options>(
   });
 }
 
-/** The slug of an organization; its id if it is gone. */
+/** The slug of an organization; its id if it was deleted. */
 export function slugOf(directory: Directory, id: string): string {
   return directory.organizationById(id)?.slug ?? id;
 }

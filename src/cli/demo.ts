@@ -97,7 +97,7 @@ async function createLogins(
   return { logins, ids };
 }
 
-/** Number of an earlier demo's events, and a moment of the week in which it was made. */
+/** Number of an earlier demo's events, and a moment of its week. */
 async function earlierEvents(
   storage: Storage,
   profile: Profile,
@@ -114,7 +114,7 @@ async function earlierEvents(
 }
 
 /** Records the events of one company. Resolves with the number of accepted events. */
-async function recordCompany({ service, tell, stop }: Filling, request: DemoRequest): Promise<number> {
+async function recordCompany({ service, report, stop }: Filling, request: DemoRequest): Promise<number> {
   const { slug } = request.profile;
   const bodies = demoBodies(request);
   let accepted = 0;
@@ -128,7 +128,7 @@ async function recordCompany({ service, tell, stop }: Filling, request: DemoRequ
       accepted += answer.accepted;
       if (performance.now() - reportedMs < demoTellMs) continue;
       reportedMs = performance.now();
-      tell(`${accepted} of ${counted(request.count, 'event')} of ${slug}`);
+      report(`${accepted} of ${counted(request.count, 'event')} of ${slug}`);
     }
   }
 
@@ -155,16 +155,16 @@ interface Filled {
 
 interface Filling {
   readonly service: RunningService;
-  readonly tell: (words: string) => void;
+  readonly report: (words: string) => void;
   readonly stop: AbortSignal;
 }
 
 /** Undefined if it was stopped early. */
 async function fill(filling: Filling, count: number): Promise<Filled | undefined> {
-  const { service, tell, stop } = filling;
+  const { service, report, stop } = filling;
   if (stop.aborted) return undefined;
   const { storage, directory } = service;
-  tell('creating organizations, users and keys');
+  report('creating organizations, users and keys');
   const prepared = await Promise.all(companies.map((company) => prepare(directory, company)));
   const organizations: DemoOrganization[] = [];
   let events = 0;
@@ -177,12 +177,12 @@ async function fill(filling: Filling, count: number): Promise<Filled | undefined
     const part = count === 0 ? 0 : Math.max(wanted, storyEventsMin(profile));
     left -= part;
     const story = earlier ?? { count: part, endMicros: systemClock() };
-    if (earlier === undefined) tell(`recording ${counted(part, 'event')} of ${organization}`);
+    if (earlier === undefined) report(`recording ${counted(part, 'event')} of ${organization}`);
     if (earlier === undefined) events += await recordCompany(filling, { profile, seed, ids, ...story });
     if (stop.aborted) return undefined;
     organizations.push({ organization, key, logins, clues: demoClues({ profile, ...story }) });
   }
-  tell('waiting until all events are readable');
+  report('waiting until all events are readable');
   if (!(await service.flush(limits.demoFlushMsMax))) throw new Error('the demo events are not readable yet');
   return { organizations, events };
 }
@@ -236,7 +236,7 @@ function demoEnvironment(environment: Environment, dataDir: string, options: Dem
 
 async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
   const count = parseEvents(options.events);
-  const tell = (words: string): void => deps.io.error(`auditlog demo: ${words}\n`);
+  const report = (words: string): void => deps.io.error(`auditlog demo: ${words}\n`);
   const temporary =
     options.dataDir === undefined ? await mkdtemp(join(tmpdir(), 'auditlog-demo-')) : undefined;
   const dataDir = resolve(options.dataDir ?? temporary ?? '.');
@@ -247,15 +247,15 @@ async function demo(deps: CliDeps, options: DemoOptions): Promise<void> {
     const stop = new AbortController();
     // Listens before the start, so that it misses no signal.
     const stopped = deps.untilStopped().then(() => {
-      tell('stopping');
+      report('stopping');
       // A kept directory must be complete: the next demo shows its events.
       if (temporary !== undefined) stop.abort();
     });
     const accessLogTo = join(dataDir, 'access.log');
-    tell(`starting the service and its engine, with its data in ${dataDir}`);
+    report(`starting the service and its engine, with its data in ${dataDir}`);
     const service = await deps.startService(config, { log, accessLogTo });
     try {
-      const filled = await fill({ service, tell, stop: stop.signal }, count);
+      const filled = await fill({ service, report, stop: stop.signal }, count);
       if (filled === undefined) return;
       const { url } = service;
       const facts = { url, ...filled };

@@ -16,7 +16,7 @@ import { OtherReleaseError } from '../storage/migrate.ts';
 import { operatorWords } from '../storage/exception.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { CliDeps } from './context.ts';
-import { type Check, check, checkOfPlace } from './doctor/check.ts';
+import { type Check, check, hostCheck } from './doctor/check.ts';
 import { checkControlData, repairControlData } from './doctor/control.ts';
 import { checkLogFolder, checkMissing, checkParts, checkTrees } from './doctor/damage.ts';
 import {
@@ -35,7 +35,7 @@ import {
   checkFileSystem,
   checkPermissions,
   checkSyncedWrites,
-} from './doctor/place.ts';
+} from './doctor/host.ts';
 import { damagedPart } from './doctor/remedies.ts';
 import { checkSignOn } from './doctor/sign-on.ts';
 import { print } from './output.ts';
@@ -83,7 +83,7 @@ async function examine(setup: Setup, options: DoctorOptions): Promise<void> {
   const checks = await checksOfEngine(setup, options);
   const isServed = (await ifThere(isDirectoryLocked(config.dataDir))) === true;
   checks.push(await checkLogFolder(config.dataDir), await checkBacklog(config, isServed));
-  checks.push(...(await checksOfPlace(setup)));
+  checks.push(...(await hostChecks(setup)));
   const healthy = checks.every((one) => one.healthy);
   print(deps, options, 'CliExamination', { healthy, checks }, checks.map(checkText).join('\n'));
   if (checks.some((one) => one.about === 'events' && !one.healthy))
@@ -99,7 +99,7 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     const { storage } = context;
     isReached = true;
     checks.push(
-      checkOfPlace('engine_reachable', []),
+      hostCheck('engine_reachable', []),
       await checkVersion(storage),
       ...(await pastDamage('tables', async () => [await checkTables(storage)])),
     );
@@ -129,14 +129,14 @@ async function checksOfEngine(setup: Setup, { quick }: DoctorOptions): Promise<C
     if (isReached || error instanceof ConfigError || error instanceof Problem) throw error;
     if (error instanceof OtherReleaseError) {
       const remedy = `start the release of this database (${projectFile('docs/install.md')})`;
-      return [checkOfPlace('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
+      return [hostCheck('tables', [{ id: config.clickhouse.database, detail: error.message, remedy }])];
     }
     const detail = operatorWords(error);
     const remedy =
       config.clickhouse.url === undefined
         ? 'run this again with LOG_LEVEL=debug, which shows the messages of the engine'
         : 'check that the server runs, and CLICKHOUSE_URL, _USER and _PASSWORD';
-    checks.push(checkOfPlace('engine_reachable', [{ id: 'engine', detail, remedy }]));
+    checks.push(hostCheck('engine_reachable', [{ id: 'engine', detail, remedy }]));
   }
   return checks;
 }
@@ -153,12 +153,12 @@ async function pastDamage(name: string, work: () => Promise<Check[]>): Promise<C
 }
 
 /** With a ClickHouse server commands may run without a DATA_DIR. */
-async function checksOfPlace({ config, log }: Setup): Promise<Check[]> {
+async function hostChecks({ config, log }: Setup): Promise<Check[]> {
   const pem = config.tls && (await readIfThere(config.tls.pem));
   const ofCertificate = pem === undefined ? [] : [checkCertificate(pem, Date.now())];
   if (!(await hasData(config.dataDir))) {
     const note = `there is no data in DATA_DIR ${config.dataDir} on this machine: its disk and files were not checked`;
-    return [checkOfPlace('data_directory', [], [note]), ...ofCertificate];
+    return [hostCheck('data_directory', [], [note]), ...ofCertificate];
   }
   await prepareDataDir(config.dataDir, log);
   return [

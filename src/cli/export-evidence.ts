@@ -17,7 +17,7 @@ import { createProgress, type ProgressIo } from '../tools/progress.ts';
 import { readErasures } from './verify/erasures.ts';
 import { erasureLine, eventLine, headLine, type StoredContent } from '../tools/verify/evidence-file.ts';
 import { readPolicies } from './verify/policies.ts';
-import { historyOf, type PlacedEvent } from '../tools/verify/policies.ts';
+import { historyOf, type PositionedEvent } from '../tools/verify/policies.ts';
 
 /** Tiles whose events are read at once: 2,048 events. */
 const evidenceTilesAtOnce = 8;
@@ -62,7 +62,7 @@ export async function exportEvidence(
     for (const [n, { list }] of erasures.entries()) yield* erasureLines(n, list);
     yield* eventLines(context, options, checkpoint?.size ?? 0, (entry, isThere) => {
       if (isThere) rows += 1;
-      else if (!isFiltered && !history.mayHaveGone(entry)) vanished += 1;
+      else if (!isFiltered && !history.mayBeRemoved(entry)) vanished += 1;
     });
   }
   const written = await writeWhole(file, Readable.from(text(), { objectMode: false }));
@@ -98,7 +98,7 @@ async function readHead(
   return { head, erasures, history: historyOf(policies) };
 }
 
-const lineOf = ({ position, seq, source, shown }: PlacedEvent) => ({
+const lineOf = ({ position, seq, source, shown }: PositionedEvent) => ({
   n: position,
   seq: String(seq),
   shown: shown.toString('base64'),

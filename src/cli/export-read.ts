@@ -14,7 +14,7 @@ import { hasOtherRows, streamParquet } from '../read/export-parquet.ts';
 import { type ExportPlan, type ExportSlice, planExport } from '../read/export-plan.ts';
 import type { AuditFilter } from '../read/filter.ts';
 import { type ExportSnapshot, SnapshotGoneError } from './export-file.ts';
-import { tellLongCells } from '../tools/export.ts';
+import { reportLongCells } from '../tools/export.ts';
 import { eventColumns } from './parquet/columns.ts';
 import { toParquet } from './parquet/file.ts';
 import type { ControlContext } from './command-work.ts';
@@ -98,7 +98,7 @@ export function sliceReader(run: ExportRun, plan: Plan): ReadSlice {
       stream.destroy();
       throw new SnapshotGoneError();
     }
-    tellLongCells(run.deps, longCells);
+    reportLongCells(run.deps, longCells);
     const isLast = index === plan.slices.length - 1;
     const whole = enclosed(toReadable(stream), index === 0 ? opens : between, isLast ? closes : '');
     return unlessStopped(whole, run.stop);

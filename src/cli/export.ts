@@ -34,11 +34,11 @@ import {
   type ExportEngine,
   type ExportOptions,
   chooseFormat,
-  tellLongCells,
+  reportLongCells,
 } from '../tools/export.ts';
 import { Interrupted, nothingKept, stopSignal } from '../tools/interrupted.ts';
 import { type Filters, readFilters, oneOf, wrong } from '../tools/option.ts';
-import { checkOutputFile, tellFile, toOutput } from '../tools/output-file.ts';
+import { checkOutputFile, reportFile, toOutput } from '../tools/output-file.ts';
 import { printJson } from './output.ts';
 import { counted } from '../tools/output.ts';
 import { createProgress } from '../tools/progress.ts';
@@ -113,7 +113,7 @@ async function toFile(run: ExportRun, options: EngineExport, file: string): Prom
       await writeSlices(run, partial);
     });
     const result = await partial.finish((done) => manifestOf(run, file, subject.compression, done));
-    tellFile(deps, options, { file, ...result });
+    reportFile(deps, options, { file, ...result });
   } catch (error) {
     throw run.stop.aborted ? new Interrupted(keptText(run, partial)) : error;
   } finally {
@@ -228,7 +228,7 @@ async function eventsNow(run: ExportRun): Promise<AsyncIterable<Buffer>> {
   const read = chooseReader(run);
   const request = { format, filter, ...(bom && { bom }) };
   const { total, longCells, stream } = await read(organization.id, request, systemClock(), run.stop);
-  tellLongCells(run.deps, longCells);
+  reportLongCells(run.deps, longCells);
   await recordExport(run, total, 0);
   return toReadable(stream) as AsyncIterable<Buffer>;
 }
@@ -275,7 +275,7 @@ async function runEvidence(deps: CliDeps, options: EngineExport): Promise<void> 
       record,
       stop: stopSignal(deps),
     });
-    tellFile(deps, options, result);
+    reportFile(deps, options, result);
   });
 }
 

@@ -10,7 +10,7 @@ import { readIfThere, readOrCreateFile } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { errorCode, ifThere } from '../base/errors/system-error.ts';
 import { limits } from '../backup/limits.ts';
-import type { BackupPlace, BackupRecord } from '../backup/place.ts';
+import type { BackupDirectory, BackupRecord } from '../backup/backup-directory.ts';
 import { restoreTables } from '../backup/statements.ts';
 import { backupSteps, stepNames } from '../backup/tables.ts';
 import { answersName, mebibytes, secretNames, secretsName } from '../backup/take.ts';
@@ -21,7 +21,7 @@ import { readControlState } from '../control/directory.ts';
 import { makeLog, removeLog } from '../ingest/log-copy.ts';
 import { newestMigration } from '../storage/migration-files.ts';
 import { damagedParts } from '../storage/parts.ts';
-import { placeAt } from './backup.ts';
+import { directoryAt } from './backup.ts';
 import type { CliDeps } from './context.ts';
 import { print } from './output.ts';
 import { wrong } from '../tools/option.ts';
@@ -45,7 +45,7 @@ interface RestoreOptions extends JsonOption {
   readonly record?: string;
 }
 
-async function findBackup(place: BackupPlace, id: string | undefined): Promise<Chain> {
+async function findBackup(place: BackupDirectory, id: string | undefined): Promise<Chain> {
   const chain = await place.chainOf(id);
   const [newest, base] = [chain.at(-1), chain.at(-2)];
   if (newest === undefined) throw new Error('a chain has a backup');
@@ -58,7 +58,7 @@ async function findBackup(place: BackupPlace, id: string | undefined): Promise<C
 }
 
 interface Chain {
-  readonly place: BackupPlace;
+  readonly place: BackupDirectory;
   readonly newest: BackupRecord;
   readonly base: BackupRecord | undefined;
 }
@@ -229,7 +229,7 @@ async function work(context: EngineContext, chain: Chain) {
 async function restore(deps: CliDeps, from: string, options: RestoreOptions): Promise<void> {
   const setup = setUp(deps);
   const { dataDir } = setup.config;
-  const place = placeAt(from, '--from');
+  const place = directoryAt(from, '--from');
   const wasThere = (await ifThere(stat(dataDir))) !== undefined;
   await prepareDataDir(dataDir, setup.log);
   const lock = await lockDirectory(dataDir);
@@ -256,7 +256,7 @@ async function removeEmpty(directory: string): Promise<void> {
 }
 
 /** Marks the directory first: checking a large backup takes hours, and a kill may interrupt it. */
-async function restoreMarked(setup: Setup, place: BackupPlace, options: RestoreOptions): Promise<void> {
+async function restoreMarked(setup: Setup, place: BackupDirectory, options: RestoreOptions): Promise<void> {
   const { deps, config } = setup;
   // A killed run is repeated from the start: it takes seconds.
   const begun = await restoringInto(config.dataDir);

@@ -161,7 +161,7 @@ class BatchSender {
 
   drop(code: 'closed' | 'not_json' | 'queue_full', message: string): false {
     this.counts.dropped += 1;
-    this.#tell(() => this.#options.onError?.(new AuditlogError(code, message), 1));
+    this.#notify(() => this.#options.onError?.(new AuditlogError(code, message), 1));
     return false;
   }
 
@@ -195,7 +195,7 @@ class BatchSender {
     const plain = Buffer.from(lines.join('\n'));
     const isGzip = plain.length >= this.#options.gzipBytesMin;
     const body = isGzip ? await compress(plain, { level: 1 }) : plain;
-    const onRetry = (facts: RetryFacts): void => this.#tell(() => this.#options.onRetry?.(facts));
+    const onRetry = (facts: RetryFacts): void => this.#notify(() => this.#options.onRetry?.(facts));
     const hooks = { signal, onRetry, keepsProcess: false };
     const batch = { body, isGzip, events: lines.length, idempotencyKey: randomUUID() };
     return sendBatch({ ...this.#options, hooks, maxErrors: lines.length }, batch);
@@ -209,7 +209,7 @@ class BatchSender {
     const rejections = lines.flatMap((line, index) =>
       isAll || named.has(index) ? [{ event: JSON.parse(line) as SourceEvent, error: named.get(index) }] : [],
     );
-    this.#tell(() => this.#options.onRejected?.(rejections));
+    this.#notify(() => this.#options.onRejected?.(rejections));
   }
 
   #fail(error: unknown, events: number): void {
@@ -218,11 +218,11 @@ class BatchSender {
       error instanceof AuditlogError
         ? error
         : new AuditlogError('network', 'sending failed', { cause: error });
-    this.#tell(() => this.#options.onError?.(known, events));
+    this.#notify(() => this.#options.onError?.(known, events));
   }
 
   /** A throwing callback must not end a batch half way, nor the process. */
-  #tell(call: () => void): void {
+  #notify(call: () => void): void {
     try {
       call();
     } catch (error) {

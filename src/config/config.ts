@@ -5,7 +5,7 @@ import { certificateFacts } from '../base/network/certificate.ts';
 import type { Environment } from './env.ts';
 import { type Values, type Variable, variables } from './variables.ts';
 
-/** Read once and frozen (contract: Configuration). */
+/** Read once and frozen. */
 export type Config = ReturnType<typeof loadConfig>;
 
 /** A line for each bad variable; exit code 2. */

@@ -65,7 +65,7 @@ const directory = kind('a directory', (text) => (text.includes('\0') ? undefined
 /** Expiry counts whole days. */
 const retention = mapped(duration(1, 36_500 * dayMs), (ms) => Math.ceil(ms / dayMs));
 
-/** Validation, defaults and help follow from this table, in its order (contract: Configuration). */
+/** Validation, defaults and help follow from this table, in its order. */
 export const variables = {
   HOST: setting('127.0.0.1', 'address to listen on', host),
   PORT: setting('8080', 'port to listen on; 0 takes any free port', integer(0, 65_535)),

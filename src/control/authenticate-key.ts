@@ -5,24 +5,22 @@ import type { ApiKey } from './api-keys.ts';
 import type { Directory } from './directory.ts';
 import { keyDigest, keyId, noDigest } from './key-text.ts';
 
-/** The parts of the directory that decide about a key. */
 export type KeyDirectory = Pick<Directory, 'apiKey' | 'organizationById'>;
 
-/** A stand-in of a key's length, hashed where nothing with the form of a key was presented. */
+/** Hashed if nothing with the form of a key was presented. */
 const standIn = `ak_${'0'.repeat(16)}_${'0'.repeat(43)}`;
 
 const noDigestBytes = Buffer.from(noDigest);
 
-/** An absent or damaged digest compares as all zeros, which nothing hashes to that anyone could find. */
+/** An absent or damaged digest compares as all zeros. */
 function sameDigest(digest: Buffer, stored: string | undefined): boolean {
   const bytes = Buffer.from(stored ?? '');
   return timingSafeEqual(digest, bytes.length === noDigestBytes.length ? bytes : noDigestBytes);
 }
 
 /**
- * The key that a caller presented, if it is good now: known, its secret (or, within the grace of a rotation, the one
- * before) right, not expired, not revoked, its organization there (contract: Credentials). Scopes are the caller's
- * business. The same work is done whatever is wrong.
+ * Undefined unless the key is valid now (contract: Credentials). The caller checks its scopes. Each failure takes the same
+ * work.
  */
 export function authenticateKey(
   directory: KeyDirectory,
@@ -45,9 +43,8 @@ export function authenticateKey(
 }
 
 /**
- * As `authenticateKey`, but a key that fails is checked once more against a state that is at most
- * `limits.controlFreshMsMax` old: a key works from the moment it was shown, not from the next refresh. Every failure
- * with the form of a key takes that way, known or not.
+ * As `authenticateKey`, but checks a failing key again by a state of at most `limits.controlFreshMsMax`, known or not: a key
+ * works as soon as it was shown.
  */
 export async function authenticateKeyFresh(
   directory: KeyDirectory & Pick<Directory, 'freshen'>,
@@ -60,7 +57,7 @@ export async function authenticateKeyFresh(
   return authenticateKey(directory, presented, clock());
 }
 
-/** Whether a text has the form of a key whose id is of none that is here, whatever became of it. */
+/** Has the form of a key, with an id that never existed here. */
 export function isUnknownKey(directory: Pick<Directory, 'apiKey'>, presented: string | undefined): boolean {
   const id = presented === undefined ? undefined : keyId(presented);
   return id !== undefined && directory.apiKey(id) === undefined;

@@ -179,7 +179,7 @@ const policyWords = {
   legalHoldReleased: (slug: string) => `Legal hold on ${slug} released`,
 };
 
-/** `verify` tells removals from losses by it (tlog/policy.ts), so it has the whole policy. */
+/** Has the whole policy, by which `verify` distinguishes removals from losses (tlog/policy.ts). */
 export function changeOfPolicy(
   { id, slug }: Pick<Organization, 'id' | 'slug'>,
   what: keyof typeof policyWords,
@@ -262,7 +262,7 @@ export function changeOfSignOn(
   };
 }
 
-/** `verify` tells erased from altered by it (tlog/erasure.ts), so it has the hash of the list, and nothing about the person. */
+/** Has the hash of the list for `verify` (tlog/erasure.ts), and nothing about the person. */
 export function changeOfErasure({ id, organizationId, pseudonym, events, digest }: StoredErasure): Change {
   return {
     organizationId,

@@ -16,7 +16,7 @@ const connectionsMax = 64;
 const settleMsMax = 3_000;
 const name = 'control.sock';
 
-/** A change that a command asks for, as one line of JSON. It may hold hashes of passwords and secrets, so nothing logs it. */
+/** One line of JSON. It may have hashes of passwords, and secrets: never log it. */
 export interface CommandRequest {
   /** Of the command's program. */
   readonly version: string;
@@ -37,13 +37,12 @@ interface Server {
   readonly dataDir: string;
   readonly version: string;
   readonly log: Logger;
-  /** Makes a change. */
   change(request: CommandRequest): Promise<unknown>;
   /** Resolves once the events of changes are readable, or take too long. */
   settled(): Promise<unknown>;
 }
 
-/** Makes the changes that commands on the data directory ask for. Resolves with the function that ends it. */
+/** Makes the changes that commands request. Resolves with the function that ends it. */
 export async function listenToCommands(own: Server): Promise<() => Promise<void>> {
   const handle = await open(own.dataDir, 'r');
   const path = join(pathOf(handle, own.dataDir), name);
@@ -93,8 +92,8 @@ async function answer(own: Server, line: string): Promise<CommandAnswer> {
 }
 
 /**
- * Asks the server of a data directory for a change. Undefined: nobody listens there, or the connection broke before the answer. Rejects
- * with what the server rejected with, as far as it may be shown.
+ * Undefined: no server listens, or the connection broke before the answer. Rejects with the server's Problem, or an Error with
+ * its message.
  */
 export async function askServer(
   dataDir: string,
@@ -117,14 +116,14 @@ export async function askServer(
   }
 }
 
-function resultOf(told: CommandAnswer): { readonly result: unknown } {
-  if ('failure' in told) throw new Error(told.failure);
-  if (!('problem' in told)) return { result: told.result };
-  const { code, detail, members } = told.problem;
+function resultOf(answer: CommandAnswer): { readonly result: unknown } {
+  if ('failure' in answer) throw new Error(answer.failure);
+  if (!('problem' in answer)) return { result: answer.result };
+  const { code, detail, members } = answer.problem;
   throw new Problem(code, detail, { members: { ...members } });
 }
 
-/** The first line that comes; undefined if it is too long, too late, or the connection ends before it. */
+/** The first line; undefined if it is too long or too late, or the connection ends. */
 function lineOf(connection: Socket, bytesMax: number, msMax: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = [];

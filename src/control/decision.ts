@@ -16,7 +16,7 @@ export interface Call {
 export interface Moment {
   readonly micros: number;
   readonly place: number;
-  /** What the earlier try of a call made, whose answer may be lost. */
+  /** The key made by an earlier try of this call, whose answer may be lost. */
   readonly unseen?: UnseenKey | undefined;
 }
 

@@ -27,7 +27,7 @@ function checkNotHeld(state: ControlState, id: string): void {
   if (policyOf(state, id).heldMicros !== undefined) throw isHeld();
 }
 
-/** What a deletion would remove. */
+/** Counts of a planned deletion. */
 export type DeletionPreview = Omit<Deletion, 'startedMicros' | 'finishedMicros'>;
 
 /** Throws Problem `not_found`, and `conflict` if it is held. */
@@ -103,7 +103,6 @@ const tables = [
   'erasure_rows',
 ];
 
-/** Which of some organizations have such rows, whoever has put them there. */
 export async function withRowsLeft(storage: Storage, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const queries = tables.map(
     (table) => `SELECT DISTINCT toString(org) AS organization FROM ${table} WHERE org IN {ids:Array(UUID)}`,

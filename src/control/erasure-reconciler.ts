@@ -4,14 +4,14 @@ import { carryOutErasure, erasuresUnderWay, overtakenEvents, type StoredErasure 
 import { type ReconcilerOptions, ReconcilerLoop } from './reconciler.ts';
 
 /**
- * Carries out erasures that a command has begun. No event changes before the one that says so is in the tree: else nobody
- * could tell what was erased from what was altered.
+ * Carries out erasures. No event changes before the erasure's event is in the tree; otherwise erased and altered would look
+ * alike.
  */
 export class ErasureReconciler {
   readonly #options: ReconcilerOptions;
   readonly #loop: ReconcilerLoop;
-  /** Erasures that wait for the end of a hold, and of which that was told. */
-  readonly #told = new Set<string>();
+  /** Erasures logged as waiting for the end of a hold. */
+  readonly #reported = new Set<string>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -23,12 +23,12 @@ export class ErasureReconciler {
     return this.#loop.stop();
   }
 
-  /** Rejects with EngineError; whatever is left then is for the next turn. */
+  /** Rejects with EngineError; the next turn does the rest. */
   async reconcile(signal?: AbortSignal): Promise<void> {
     const { directory } = this.#options;
     if (erasuresUnderWay(directory).length === 0) return;
     await this.#loop.alone(async () => {
-      // Another process may have been at it until now.
+      // Another process may have had the lease until now.
       await directory.refresh();
       const begun = erasuresUnderWay(directory);
       for (const organization of new Set(begun.map(({ organizationId }) => organizationId))) {
@@ -38,16 +38,12 @@ export class ErasureReconciler {
     });
   }
 
-  /**
-   * The erasures of an organization, in the order of their events: each is planned on what those before it leave, and
-   * whoever verifies follows an event through them in that order.
-   */
+  /** In the order of their events: each plan builds on the previous ones, and `verify` follows that order. */
   async #ofOne(erasures: readonly StoredErasure[], signal: AbortSignal | undefined): Promise<void> {
     const { storage, watermarks } = this.#options;
     const recorded: { readonly erasure: StoredErasure; readonly seq: bigint }[] = [];
     for (const erasure of erasures) {
       const seq = await recordedAt(storage, erasure);
-      // The events of those behind it come after its own.
       if (seq === undefined) break;
       recorded.push({ erasure, seq });
     }
@@ -57,15 +53,15 @@ export class ErasureReconciler {
     }
   }
 
-  /** False where it waits for the end of a hold. */
+  /** False if it waits for the end of a hold. */
   async #carryOut(erasure: StoredErasure, signal: AbortSignal | undefined): Promise<boolean> {
     const { storage, log } = this.#options;
     const { id, organizationId: organization, events } = erasure;
     const done = await carryOutErasure(this.#options, erasure, signal);
     if (done === 'held') {
-      if (!this.#told.has(id))
+      if (!this.#reported.has(id))
         log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
-      this.#told.add(id);
+      this.#reported.add(id);
       return false;
     }
     log.info({ organization, erasure: id, events }, 'a person is erased from events');
@@ -79,7 +75,7 @@ export class ErasureReconciler {
   }
 }
 
-/** The place of the event that says so; undefined where a crash came before it. Rejects with EngineError. */
+/** Order number of the erasure's event; undefined if a crash prevented it. Rejects with EngineError. */
 async function recordedAt(
   storage: Storage,
   { id, organizationId }: StoredErasure,

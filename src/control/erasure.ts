@@ -20,7 +20,7 @@ const erasurePlanMsMax = 24 * 3_600_000;
 
 export type { StoredErasure } from './records.ts';
 
-/** Its place, and its hashes before and after, in hex. */
+/** Hashes in hex. */
 interface PlannedEvent {
   readonly seq: string;
   readonly before: string;
@@ -103,8 +103,7 @@ export async function forgetPlan(storage: Storage, id: string): Promise<void> {
 }
 
 /**
- * Removes plans of killed commands: their texts must not outlive the events. A plan in progress is younger than a day at
- * `nowMicros`. Resolves with their number.
+ * Removes plans of killed commands, older than a day at `nowMicros`: their texts must not outlive the events.
  */
 export async function forgetLeftPlans(
   { storage, directory }: ControlStore,
@@ -258,7 +257,7 @@ function mayBe(now: string, after: string | undefined, lists: readonly ListedEve
   return found.has(now);
 }
 
-/** Events that a finished erasure left, because they had changed since its plan: the person may still be in them. Rejects with EngineError. */
+/** Events that a finished erasure left because they had changed since its plan. Rejects with EngineError. */
 export async function overtakenEvents(storage: Storage, erasure: StoredErasure): Promise<number> {
   const { id, organizationId, events } = erasure;
   let left = 0;
@@ -286,7 +285,7 @@ interface EventTexts {
   readonly hash: string;
 }
 
-/** What erasures in progress will make of events, by order number. Read it before the events: a finished plan goes. `underWay`: oldest first. */
+/** Texts that erasures in progress will write, by order number. Read it before the events, as a finished plan is removed. */
 export async function textsToBe(
   storage: Storage,
   underWay: readonly StoredErasure[],

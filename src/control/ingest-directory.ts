@@ -7,23 +7,21 @@ import { daysKept, type RetentionPolicy } from './retention.ts';
 export class IngestDirectory {
   readonly #directory: Directory;
   readonly #retentionDays: number | undefined;
-  /** Made once for each state of an organization: requests of the same one are known by the same object. */
+  /** One object for each state of an organization. */
   readonly #facts = new WeakMap<Organization, KnownFacts>();
   #shared: SharedDirectory | undefined;
 
-  /** `retentionDays` is for organizations without a retention of their own; undefined: for ever. */
+  /** `retentionDays`: the default; undefined: for ever. */
   constructor(directory: Directory, retentionDays: number | undefined) {
     this.#directory = directory;
     this.#retentionDays = retentionDays;
   }
 
-  /** Undefined where there is none of this id. */
   organization(id: string): OrganizationFacts | undefined {
     const organization = this.#directory.organizationById(id);
     return organization && this.#factsOf(organization);
   }
 
-  /** Encoded again only when the directory has changed. */
   shared(): SharedDirectory {
     const version = this.#directory.version();
     if (this.#shared?.version !== version) {
@@ -41,7 +39,7 @@ export class IngestDirectory {
     const policy = this.#directory.policyOf(id);
     const known = this.#facts.get(organization);
     if (known !== undefined && known.policy === policy) return known.facts;
-    // Before the first policy of an organization its setting counts: it will be the policy soon.
+    // Before an organization's first policy its setting counts.
     const retentionDays =
       policy === undefined ? effectiveRetentionDays(organization, this.#retentionDays) : daysKept(policy);
     const facts = { id, slug, retentionDays };

@@ -37,8 +37,8 @@ type MakeChange = (decide: Decide<undefined>) => Promise<undefined>;
 type Store = (name: string, events: readonly string[]) => Promise<void>;
 
 /**
- * Hands the events of this server's changes to ingest, in order, each once; those of commands after taking them over. After a kill the next start looks which events behind
- * `DATA_DIR/journal-mark` are stored, and hands the rest.
+ * Hands the events of this server's changes to ingest, in order, each once; those of commands after taking them over. After a
+ * kill the next start hands those behind `DATA_DIR/journal-mark` that are not stored.
  */
 export class JournalEvents {
   readonly #options: Options;
@@ -52,7 +52,7 @@ export class JournalEvents {
   #taken: JournalHead;
   #store: Store | undefined;
   #change: MakeChange | undefined;
-  #isTold = false;
+  #isLogged = false;
   #timer: NodeJS.Timeout | undefined;
   #movedMs = Number.NEGATIVE_INFINITY;
   #markTimer: NodeJS.Timeout | undefined;
@@ -80,7 +80,7 @@ export class JournalEvents {
     return this.#waiting.length;
   }
 
-  /** `isFresh` if nobody can have handed its events yet. */
+  /** `isFresh`: its events cannot have been handed yet. */
   take(row: JournalRow, isFresh: boolean): void {
     this.#takeOfCommand(row);
     if (row.place <= this.#mark.place) return;
@@ -96,7 +96,7 @@ export class JournalEvents {
       this.#ofCommands.set(row.place, row);
   }
 
-  /** From now on rows are handed by themselves, also those of commands. Resolves after the first attempt. */
+  /** Resolves after the first attempt; later rows, also of commands, follow by themselves. */
   async start(store: Store, change: MakeChange): Promise<void> {
     this.#store = store;
     this.#change = change;
@@ -163,11 +163,11 @@ export class JournalEvents {
         await this.#turns.run(() => this.#handRows(store));
         this.#markTimer ??= setTimeout(() => void this.#handOrRetry(), markMs).unref();
       } else await this.hand(store);
-      this.#isTold = false;
+      this.#isLogged = false;
     } catch (error) {
       const facts = { waiting: this.#waiting.length, ...errorFacts(error) };
-      if (!this.#isTold) this.#options.log.error(facts, 'audit events of changes wait to be recorded');
-      this.#isTold = true;
+      if (!this.#isLogged) this.#options.log.error(facts, 'audit events of changes wait to be recorded');
+      this.#isLogged = true;
       if (this.#timer === undefined) this.#schedule(retryMs);
     }
   }

@@ -11,7 +11,7 @@ const secretBytes = 32;
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const keyPattern = /^ak_([0-9a-z]{16})_[A-Za-z0-9_-]{43}$/;
 
-/** SHA-256 of no key: compared with where a key is not known, so that the work is the same. */
+/** Compared if a key is unknown, so that the work is the same. */
 export const noDigest = '0'.repeat(64);
 
 export function newKeyId(): string {
@@ -23,12 +23,12 @@ export function newKeyText(id: string): string {
   return `ak_${id}_${randomBytes(secretBytes).toString('base64url')}`;
 }
 
-/** The id inside a key, or undefined when the text does not have the form of one. */
+/** Undefined if the text has not the form of a key. */
 export function keyId(text: string): string | undefined {
   return keyPattern.exec(text)?.[1];
 }
 
-/** SHA-256 of the whole key in hexadecimal: the only form in which a key is stored. */
+/** SHA-256 in hex: the only stored form of a key. */
 export function keyDigest(text: string): string {
   return hash('sha256', text);
 }

@@ -5,7 +5,6 @@ import { formatMicros } from '../base/time/timestamp.ts';
 import type { Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
 
-/** Time between writes of when keys were last used. */
 const keyUsesWriteMs = 60_000;
 const keyUsesWriteMsMax = 2_000;
 
@@ -16,12 +15,12 @@ export interface KeyUsesDeps {
 }
 
 /**
- * When keys were last used. Uses are counted in memory, one entry a key, and written together once in
- * `keyUsesWriteMs`: a request never waits for it, and a kill costs a minute of it (contract: Credentials).
+ * When keys were last used. Uses are kept in memory and written once in `keyUsesWriteMs`, so no request waits, and a kill
+ * loses a minute of them (contract: Credentials).
  */
 export class KeyUses {
   readonly #deps: KeyUsesDeps;
-  /** Unix microseconds by id: what the table does not have yet. */
+  /** Unix microseconds by id. */
   #unwritten = new Map<string, number>();
   #writing: Repeated | undefined;
 
@@ -29,7 +28,6 @@ export class KeyUses {
     this.#deps = deps;
   }
 
-  /** Somebody has presented this key, and it was good. */
   note(id: string): void {
     this.#unwritten.set(id, this.#deps.clock());
   }
@@ -40,7 +38,7 @@ export class KeyUses {
     this.#writing ??= new Repeated(keyUsesWriteMs, () => this.write(), failed);
   }
 
-  /** Writes what is left. Where the engine is gone already, a minute of uses is, too, as after a kill. */
+  /** Writes the rest. Without an engine the last minute is lost, as after a kill. */
   async stop(): Promise<void> {
     await this.#writing?.stop();
     await this.write().catch((error: unknown) =>
@@ -52,7 +50,7 @@ export class KeyUses {
     this.#deps.log.warn(errorFacts(error), words);
   }
 
-  /** Rejects with EngineError, and then nothing is lost. */
+  /** Keeps the uses if it rejects with EngineError. */
   async write(): Promise<void> {
     const uses = this.#unwritten;
     this.#unwritten = new Map();
@@ -69,7 +67,7 @@ export class KeyUses {
     }
   }
 
-  /** Unix microseconds of the last use of those of the keys that have been used. Rejects with EngineError. */
+  /** Unix microseconds by id, without unused keys. Rejects with EngineError. */
   async lastUses(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const uses = new Map<string, number>();
     for (let at = 0; at < ids.length; at += limits.controlIdsAtOnceMax) {

@@ -13,20 +13,20 @@ interface Share {
 }
 
 interface Loss {
-  /** Id of the record that was made of it. */
+  /** Id of its record. */
   readonly loss: string;
-  /** The events of all organizations together. */
+  /** Of all organizations. */
   readonly events: number;
-  /** Whose they were; undefined where that cannot be told, and then each organization may have lost some. */
+  /** Undefined if unknown: each organization may have lost some. */
   readonly shares: readonly Share[] | undefined;
-  /** Ids of all organizations that there are. */
+  /** Ids of all organizations. */
   readonly organizations: readonly string[];
   readonly operator: string;
   /** Unix microseconds */
   readonly now: number;
 }
 
-/** The source events (contract: Ingest) that tell organizations of lost events, so that their self-audit shows the loss. */
+/** Source events (contract: Ingest) of the organizations concerned. */
 export function lostEvents({ loss, events, shares, organizations, operator, now }: Loss): object[] {
   const event = (organizationId: string, msg: string, extra: Readonly<Record<string, unknown>>): object =>
     sourceEvent(

@@ -4,8 +4,8 @@ import { createOrganization, findOrganization, type Organization } from './organ
 import { newUser, type NewUser } from './users.ts';
 
 /**
- * Makes an organization with its first administrator and key: all of it, or nothing. A repeat makes another key alone. Throws Problem
- * `malformed`, and `conflict` for a slug that is taken.
+ * With its first administrator and key: all or nothing. A repeat only makes another key. Throws Problem `malformed`, and
+ * `conflict` for a used slug.
  */
 export function createWithAdministrator(
   input: { readonly slug: string; readonly name: string },

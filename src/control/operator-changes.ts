@@ -17,7 +17,7 @@ import { SealedSecrets } from './sealed-secret.ts';
 import { setPasswords, type SignOnInput, updateSignOn } from './sign-on-settings.ts';
 import { changeRole, createUser, disableUser, enableUser, setPassword } from './users.ts';
 
-/** Settings and passwords together, or none of them. */
+/** Both or neither. */
 function setOrganization(
   reference: string,
   settings: OrganizationSettings,
@@ -30,7 +30,7 @@ function setOrganization(
   return (state, moment) => together(change(state, moment), update(state, moment));
 }
 
-/** An operator goes on without rows of the journal that are damaged; each organization is told that they may be about. */
+/** Accepts damaged rows of the journal, with an event of each organization concerned. */
 function acceptDamage(damage: readonly JournalDamage[], operator: string): Decide<undefined> {
   const parts = damage.map(({ place }) => ['accepted_damage', { id: String(place), operator }] as const);
   return (state) => {
@@ -42,15 +42,15 @@ function acceptDamage(damage: readonly JournalDamage[], operator: string): Decid
   };
 }
 
-/** Events without a change: source events that name their organizations by the id. */
+/** Source events without a change; they name organizations by id. */
 function recordEvents(events: readonly object[]): Decide<undefined> {
   const texts = events.map(storableText);
   return () => ({ parts: [], changes: [], events: texts, result: undefined });
 }
 
 /**
- * The changes that commands make, by the names that they have at the socket of a server. The functions check what people type; who can
- * open the socket is an operator, and of the same version.
+ * Changes by commands, by their names at the server's socket. The functions check input; only operators with the same version
+ * can use the socket.
  */
 const operatorChanges = {
   acceptDamage,
@@ -81,7 +81,7 @@ export type ValuesOf<Name extends ChangeName> = Parameters<Changes[Name]>;
 export type ResultOf<Name extends ChangeName> =
   ReturnType<Changes[Name]> extends Decide<infer Result> ? Result : never;
 
-/** Makes a change of an operator, here or by the server of the data directory. Rejects as `Directory.change`. */
+/** Here, or by the server of the data directory. Rejects as `Directory.change`. */
 export type OperatorChange = <Name extends ChangeName>(
   name: Name,
   ...values: ValuesOf<Name>
@@ -91,7 +91,6 @@ export function isChangeName(name: string): name is ChangeName {
   return Object.hasOwn(operatorChanges, name);
 }
 
-/** Makes such a change with the control data of this process. */
 export function changeHere<Name extends ChangeName>(
   directory: Directory,
   call: Call,

@@ -22,7 +22,7 @@ export interface OrganizationSettings {
 export interface ChangedOrganization {
   readonly before: Organization;
   readonly now: Organization;
-  /** Undefined where the retention was not named. */
+  /** Undefined if the retention was not given. */
   readonly policy: PolicyChange | undefined;
 }
 
@@ -67,7 +67,7 @@ function parseReceipts(text: string): Organization['receipts'] {
   throw new Problem('malformed', 'receipts must be own or off');
 }
 
-/** The organization of a slug or an id. Throws Problem `not_found`. */
+/** By slug or id. Throws Problem `not_found`. */
 export function findOrganization(state: ControlState, reference: string): Organization {
   const organization = isUuid(reference)
     ? state.organizationById(reference.toLowerCase())
@@ -101,7 +101,7 @@ export function createOrganization(
   };
 }
 
-/** The members of an organization that settings name. Throws Problem `malformed`. */
+/** The given members. Throws Problem `malformed`. */
 export function changeOfSettings({ name, retention, receipts }: OrganizationSettings) {
   return {
     ...(name !== undefined && { name: displayName(name) }),

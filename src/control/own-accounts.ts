@@ -3,13 +3,13 @@ import { FifoMap } from '../base/waiting/fifo-map.ts';
 import type { Account, AccountChange, AccountStore } from './account-checks.ts';
 import { limits } from './limits.ts';
 
-/** The accounts that this process remembers, in its memory: past the bound the one changed least recently goes. */
+/** In memory; above the bound the least recently changed account is dropped. */
 export class OwnAccounts implements AccountStore {
   readonly #accounts = new FifoMap<Account>();
   readonly #nowMs: () => number;
   readonly #accountsMax: number;
 
-  /** `nowMs` is a clock that is never set back. */
+  /** `nowMs`: a monotonic clock. */
   constructor({
     nowMs = () => performance.now(),
     accountsMax = limits.passwordAccountsMax,
@@ -18,7 +18,7 @@ export class OwnAccounts implements AccountStore {
     this.#accountsMax = accountsMax;
   }
 
-  /** So that every account takes the same memory. */
+  /** Every account takes the same memory. */
   hide(text: string): string {
     return createHash('sha256').update(text).digest('base64url');
   }

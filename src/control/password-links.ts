@@ -11,7 +11,6 @@ import { findUser, type User, type UserReference } from './users.ts';
 
 const passwordLinkMs = 24 * 3_600_000;
 
-/** What the token of a link says. */
 export interface PasswordLink {
   readonly user: string;
   /** Of the password that it replaces. */
@@ -20,7 +19,7 @@ export interface PasswordLink {
 }
 
 export interface PasswordLinksOptions {
-  /** The one of sessions; links have a key of their own, derived from it. */
+  /** That of sessions; links use a derived key. */
   readonly secret: string;
   readonly clock: Clock;
   readonly directory: Pick<Directory, 'userById' | 'freshen'>;
@@ -41,9 +40,8 @@ export function makePasswordLink(reference: UserReference): Decide<PasswordLink>
 }
 
 /**
- * Links by which users choose a password without the one before, as signed tokens. Nothing is stored of them: a token
- * names the number of the password that it replaces (`ver`), so it ends with its first use, with any other change of
- * the password, and when the user is disabled (contract: Credentials).
+ * Signed tokens, not stored. A token names the number of the password that it replaces (`ver`), so it ends with its first use
+ * and any other change of the password (contract: Credentials).
  */
 export class PasswordLinks {
   readonly #options: PasswordLinksOptions;
@@ -51,7 +49,7 @@ export class PasswordLinks {
 
   constructor(options: PasswordLinksOptions) {
     this.#options = options;
-    // No token of a session is ever good here, and none of these is good as a session.
+    // So links and sessions cannot pass for each other.
     this.#key = createHmac('sha256', options.secret).update('password link').digest();
   }
 
@@ -64,7 +62,7 @@ export class PasswordLinks {
       .sign(this.#key);
   }
 
-  /** Whose password a token replaces; undefined when it is forged, expired, or used. */
+  /** Undefined if the token is forged, expired or used. */
   async verify(token: string): Promise<User | undefined> {
     const { directory, clock } = this.#options;
     try {

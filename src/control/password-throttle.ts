@@ -16,7 +16,7 @@ export interface Attempt {
   readonly client: string;
   /** Has a session of this account. */
   readonly signedIn: boolean;
-  /** The caller has gone. */
+  /** Aborted when the caller leaves. */
   readonly caller: { readonly signal: AbortSignal };
 }
 
@@ -35,8 +35,8 @@ export interface Right<T> {
  *                           └yes─▶ counted, waits, checked
  *
  * A check counts when it begins, so parallel guesses count. Some slots are kept for signed-in users and for addresses of right
- * passwords: guessing can delay a user, but not lock them out. An administrator can give any address a password in the own
- * organization, so only a password that is right for all users of the address resets the count.
+ * passwords: guessing can delay a user, but not lock them out. Only a password that is right for all users of an address
+ * resets its count, because an administrator can give any address a password.
  */
 export class PasswordThrottle {
   readonly #verifier = new PasswordVerifier();

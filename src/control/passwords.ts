@@ -8,16 +8,16 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 const passwordCharactersMin = 12;
 
-/** A well-formed hash of no password: unknown users are verified against it, and take as long. A test compares its parameters. */
+/** Hash of no password: a check of an unknown user takes as long. A test compares its parameters. */
 export const noPassword =
   '$argon2id$v=19$m=19456,t=2,p=1$Lx4cKZ3vJ1pQm0uVb7sT9A$q3Zc8YkN5r1UjW6hTtLx0aE2sVdG9mPoB4iKfR7uHwM';
 
-/** Keyboards differ in how they compose the same letters: compare what was meant. */
+/** Keyboards compose the same letters differently. */
 function normalized(password: string): string {
   return password.normalize('NFKC');
 }
 
-/** Throws Problem `malformed` where a password is not acceptable (contract: Credentials). */
+/** Throws Problem `malformed` for an unacceptable password (contract: Credentials). */
 export function checkPassword(password: string): void {
   if (Array.from(normalized(password)).length < passwordCharactersMin) {
     throw new Problem('malformed', `the password must have at least ${passwordCharactersMin} characters`);
@@ -51,7 +51,7 @@ export class PasswordVerifier {
       const matches = await verify(passwordHash ?? noPassword, tooLong ? '' : normalized(password));
       return matches && passwordHash !== undefined && !tooLong;
     } finally {
-      // A turn that somebody waits for is handed on.
+      // The next waiting check gets the slot.
       if (!this.#line.serve()) this.#free += 1;
     }
   }

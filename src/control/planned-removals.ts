@@ -55,8 +55,7 @@ async function storedRunningMs(storage: Storage): Promise<number> {
 }
 
 /**
- * Planned removals, and how long servers have run: a clock that jumps removes nothing before somebody can see it. One server at a time
- * uses it, under the lease of the reconciler.
+ * Planned removals and the running time of servers, under the lease of the reconciler.
  */
 export class PlannedRemovals {
   readonly #storage: Storage;

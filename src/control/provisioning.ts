@@ -7,29 +7,27 @@ import type { Part, Role, User } from './records.ts';
 import type { ControlState } from './state.ts';
 import { checkNotErased, createUser, keepAnAdmin, type NewUser } from './users.ts';
 
-/** A user with the name that its directory has for it; empty without one. */
 export interface ProvisionedUser {
   readonly user: User;
   readonly externalId: string;
 }
 
-/** Whom a directory looks for. */
 export interface UserLookup {
   readonly by: 'email' | 'externalId' | 'id';
   readonly value: string;
 }
 
-/** What a directory says of a user; what it leaves out stays. */
+/** Absent members stay. */
 export interface Provisioning {
   readonly active?: boolean | undefined;
   readonly role?: Role | undefined;
-  /** Where no role is given: a user who has one of these has the least from now on. */
+  /** Without `role`: a user with one of these gets the lowest role. */
   readonly withoutRoles?: readonly Role[] | undefined;
   readonly name?: string | undefined;
   readonly externalId?: string | undefined;
 }
 
-/** The members of a user that become others by it. Throws Problem `malformed`. */
+/** The changed members. Throws Problem `malformed`. */
 function changeOfProvisioning(user: User, change: Provisioning, nowMicros: number): Partial<User> {
   const { active, withoutRoles = [] } = change;
   const role = change.role ?? (withoutRoles.includes(user.role) ? 'member' : undefined);
@@ -45,7 +43,7 @@ function changeOfProvisioning(user: User, change: Provisioning, nowMicros: numbe
   };
 }
 
-/** A user as its directory knows it. Throws Problem `not_found`. */
+/** Throws Problem `not_found`. */
 export function provisionedUser(state: ControlState, organization: string, id: string): ProvisionedUser {
   const user = isUuid(id) ? state.userById(id.toLowerCase()) : undefined;
   if (user?.organizationId !== organization)
@@ -53,7 +51,7 @@ export function provisionedUser(state: ControlState, organization: string, id: s
   return { user, externalId: state.identityOf(user).externalId };
 }
 
-/** Users as their directory knows them, by address; of all of them, or those that it asks for. */
+/** By address; all, or those of the lookup. */
 export function provisionedUsers(
   state: ControlState,
   organization: string,
@@ -69,7 +67,7 @@ export function provisionedUsers(
   });
 }
 
-/** Makes a user on behalf of its directory. Throws Problem `malformed`, `conflict`. */
+/** Throws Problem `malformed`, `conflict`. */
 export function provisionUser(
   organization: string,
   input: NewUser,
@@ -90,8 +88,7 @@ export function provisionUser(
 }
 
 /**
- * Changes what is given, of it what is another; access ends with the sessions. Throws Problem `malformed`, `not_found`,
- * `conflict` for the last administrator and an erased account.
+ * Throws Problem `malformed`, `not_found`, and `conflict` for the last administrator and an erased account.
  */
 export function changeProvisioned(
   organization: string,
@@ -100,7 +97,7 @@ export function changeProvisioned(
 ): Decide<Changed<ProvisionedUser>> {
   return (state, { micros }) => {
     const before = provisionedUser(state, organization, id);
-    // A directory that still has the person would put name and access back.
+    // The directory may still have the person.
     checkNotErased(before.user);
     const { parts, now } = provision(state, before, change, micros);
     if (parts.length === 0) return unchanged({ before, now: before });
@@ -122,7 +119,6 @@ function provision(state: ControlState, before: ProvisionedUser, change: Provisi
   return { parts, now: { user, externalId } };
 }
 
-/** What of a change belongs into the events of the organization. */
 function changesOf(before: ProvisionedUser, now: ProvisionedUser): Change[] {
   const [was, is] = [before.user, now.user];
   const isOther = was.name !== is.name || before.externalId !== now.externalId;

@@ -6,25 +6,21 @@ import type { Directory } from './directory.ts';
 import { Lease } from '../storage/lease.ts';
 import type { Storage } from '../storage/storage.ts';
 
-/** What whoever takes events away or alters them needs. */
 export interface ReconcilerOptions {
   readonly storage: Storage;
   readonly directory: Directory;
   readonly clock: Clock;
   readonly log: Logger;
   readonly intervalMs: number;
-  /** UUID of this process among those that share the engine; undefined where it has one of its own. */
+  /** UUID of this server; undefined with the embedded engine. */
   readonly instance: string | undefined;
-  /**
-   * Every event of an organization below this place of the order of ingest is in the table, and in its tree where there are
-   * trees: each has a place of its own, as one tree may stand still.
-   */
+  /** By organization: events with lower order numbers are in the table and the tree. One tree may stand still. */
   watermarks(): Promise<(organization: string) => bigint>;
-  /** Stores a source event of an organization; resolves once it is durable. */
+  /** Stores a source event durably. */
   record(organization: string, event: object): Promise<void>;
 }
 
-/** Turns at an interval, in which one of the processes that share an engine works at a time. */
+/** Turns at an interval; of the servers that share an engine one works at a time. */
 export class ReconcilerLoop {
   readonly #options: ReconcilerOptions;
   readonly #task: 'erasure' | 'retention';
@@ -37,7 +33,7 @@ export class ReconcilerLoop {
   );
   readonly #turning: Repeated;
 
-  /** `failed` says in the log that a turn rejected; the next one goes on. */
+  /** `failed`: the log line for a failed turn; the next one goes on. */
   constructor(
     options: ReconcilerOptions,
     task: 'erasure' | 'retention',
@@ -53,12 +49,12 @@ export class ReconcilerLoop {
     this.#turning = new Repeated(intervalMs, turn, (error) => log.warn(errorFacts(error), failed));
   }
 
-  /** A mutation that is under way goes on in the engine. */
+  /** The engine continues a running mutation. */
   stop(): Promise<void> {
     return this.#turning.stop();
   }
 
-  /** Does the work unless another process is at it. Rejects with what it rejects with, or EngineError. */
+  /** Does the work unless another process has the lease. Rejects as `work`, or with EngineError. */
   async alone(work: () => Promise<void>): Promise<void> {
     const lease = this.#lease;
     if (lease === undefined) return work();
@@ -71,8 +67,8 @@ export class ReconcilerLoop {
   }
 
   /**
-   * Does one job of a turn, of one organization, unless another process has taken over. What it rejects with is told, and
-   * kept from the jobs behind it: so one organization holds up no other.
+   * One job, for one organization, unless another process has the lease now. A failure is reported, so that one organization
+   * delays no other.
    */
   async job(
     facts: Readonly<Record<string, string>>,
@@ -84,12 +80,12 @@ export class ReconcilerLoop {
       await work();
     } catch (error) {
       if (signal?.aborted === true) throw error;
-      this.tell(error, facts);
+      this.report(error, facts);
     }
   }
 
-  /** Says that some of a turn failed, and is for a later one. */
-  tell(error: unknown, facts: Readonly<Record<string, string>> = {}): void {
+  /** Logs a failure that a later turn retries. */
+  report(error: unknown, facts: Readonly<Record<string, string>> = {}): void {
     this.#failures.inc({ task: this.#task });
     this.#options.log.warn({ ...facts, ...errorFacts(error) }, this.#failed);
   }

@@ -116,7 +116,7 @@ export interface RetentionPolicy {
   readonly version: number;
 }
 
-/** What stays of a deleted organization. */
+/** The record of a deleted organization. */
 export interface Deletion {
   readonly id: string;
   readonly slug: string;

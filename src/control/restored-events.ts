@@ -4,20 +4,17 @@ import { sourceEvent } from './change-events.ts';
 const backupRestored = 2113;
 
 interface Restored {
-  /** Ids of all organizations that there are. */
+  /** Ids of all organizations. */
   readonly organizations: readonly string[];
   readonly backup: string;
-  /** RFC 3339: what was acknowledged before is there. */
+  /** RFC 3339: earlier acknowledged events are there. */
   readonly moment: string;
   readonly operator: string;
   /** Unix microseconds */
   readonly now: number;
 }
 
-/**
- * The source events (contract: Ingest) that tell organizations, and those who follow their feeds, what may have been lost:
- * events that were recorded after the moment of the backup and before these.
- */
+/** Source events (contract: Ingest): events between the backup and these may be lost. */
 export function restoredEvents({ organizations, backup, moment, operator, now }: Restored): object[] {
   return organizations.map((organizationId) =>
     sourceEvent(

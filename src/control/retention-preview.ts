@@ -11,11 +11,10 @@ import { policyOf, type PolicyPreview, previewPolicy } from './retention.ts';
 
 interface Options extends ControlStore {
   readonly clock: Clock;
-  /** The service's default; undefined: events are kept for ever. */
+  /** The service's default; undefined: for ever. */
   readonly defaultDays: number | undefined;
 }
 
-/** What retention is about to remove, and would remove by other settings. */
 export class RetentionPreview {
   readonly #options: Options;
 
@@ -23,12 +22,12 @@ export class RetentionPreview {
     this.#options = options;
   }
 
-  /** What retention is about to remove; undefined: nothing. Rejects with EngineError. */
+  /** Undefined: nothing is planned. Rejects with EngineError. */
   async planned(organization: string): Promise<WaitingRemoval | undefined> {
     return (await waitingRemovals(this.#options.storage, organization)).get(organization);
   }
 
-  /** What settings would remove, if that is confirmed; undefined where they leave the retention. See `previewPolicy`. */
+  /** Undefined if the settings leave the retention. See `previewPolicy`. */
   async of(
     reference: string,
     settings: OrganizationSettings,

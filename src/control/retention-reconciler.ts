@@ -29,7 +29,7 @@ interface Options extends ReconcilerOptions {
 const allOrder = 2n ** 64n - 1n;
 
 /**
- * Makes policies of settings if no event goes, and removes what has expired. Readers do not see expired events (read/readers.ts).
+ * Turns settings into policies if that removes no event, and removes expired events.
  *
  *     expired ─▶ planned: an event, a metric, `org show` ─▶ the grace period, while servers run ─▶ removal
  *                  └─▶ cancelled where the policy or the clock goes back
@@ -38,15 +38,14 @@ const allOrder = 2n ** 64n - 1n;
  *                     ▲ └no─▶ mutation of the engine, of one month ─▶ all months done: plan ended
  *                     └───────────────────────┘
  *
- * A hold looks for plans after it is written, and a removal reads the journal after its plan: of two at once one sees the other. The
- * next turn continues a plan that a crash left.
+ * The next turn continues a plan that a crash left.
  */
 export class RetentionReconciler {
   readonly #options: Options;
   readonly #loop: ReconcilerLoop;
   readonly #planned: PlannedRemovals;
-  /** Organizations whose retention differs from their setting, and that was logged. */
-  readonly #told = new Map<string, number>();
+  /** Organizations whose retention is logged as differing from their setting. */
+  readonly #reported = new Map<string, number>();
   /** Events of policies found when nothing else had expired. */
   readonly #clean = new Map<string, string>();
   readonly #removed = counter(
@@ -103,7 +102,7 @@ export class RetentionReconciler {
     }
   }
 
-  /** Without confirmation, so only if no event goes. */
+  /** Without confirmation, so only if it removes no event. */
   async #adopt(signal: AbortSignal | undefined): Promise<void> {
     const { directory, retentionDays } = this.#options;
     for (const organization of directory.organizations()) {
@@ -115,7 +114,7 @@ export class RetentionReconciler {
     }
   }
 
-  /** Unless somebody must confirm what would go. */
+  /** Unless it needs confirmation. */
   async #follow(
     organization: Organization,
     policy: RetentionPolicy,
@@ -125,8 +124,8 @@ export class RetentionReconciler {
     const { id, slug } = organization;
     const ended = await this.#wouldEnd(policy, days);
     if (ended > 0) {
-      if (this.#told.get(id) === days) return;
-      this.#told.set(id, days ?? 0);
+      if (this.#reported.get(id) === days) return;
+      this.#reported.set(id, days ?? 0);
       log.warn(
         {
           organization: slug,
@@ -147,7 +146,7 @@ export class RetentionReconciler {
     );
   }
 
-  /** Without an earlier policy, events that expire by the day they were recorded with do not count. */
+  /** Without an earlier policy, events that have expired by their recorded day do not count. */
   async #wouldEnd(policy: RetentionPolicy, days: number | undefined): Promise<number> {
     const { storage, clock } = this.#options;
     const isShorter = days !== undefined && (policy.days === undefined || days < policy.days);
@@ -209,7 +208,7 @@ export class RetentionReconciler {
           if (!(await this.#plan(organization, expired))) this.#clean.set(id, state);
           return;
         }
-        if (!this.#planned.isDue(planned) || !(await this.#isTold(policy, watermarkOf(id)))) return;
+        if (!this.#planned.isDue(planned) || !(await this.#isInTree(policy, watermarkOf(id)))) return;
         const plan = await removal.plan(planned, watermarkOf(id));
         if (plan !== undefined) plans.push(plan);
         // A later turn removes what is above the watermark.
@@ -233,13 +232,13 @@ export class RetentionReconciler {
     return true;
   }
 
-  /** Nothing goes before the policy's event is in the tree. */
-  async #isTold(policy: RetentionPolicy, below: bigint): Promise<boolean> {
+  /** The policy's event must be in the tree before a removal. */
+  async #isInTree(policy: RetentionPolicy, below: bigint): Promise<boolean> {
     const recorded = await this.#recordedAt(policy);
     return recorded !== undefined && recorded < below;
   }
 
-  /** Without this event nobody could tell removals from losses. */
+  /** Without this event removals would look like losses. */
   async #recordedAt({ id, version }: RetentionPolicy): Promise<bigint | undefined> {
     const [row] = await this.#options.storage.rows<{ n: string; first: string }>(
       `SELECT count() AS n, min(seq) AS first FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)}
@@ -262,7 +261,7 @@ export class RetentionReconciler {
     // The engine completes it; a later turn looks.
     const idle: RemovalPlan[] = [];
     for (const plan of plans) if ((await removal.underWay(plan.organization)) === 0) idle.push(plan);
-    const failed = (error: unknown): void => this.#loop.tell(error);
+    const failed = (error: unknown): void => this.#loop.report(error);
     const done = await removal.carryOut(idle, { signal, still, failed });
     for (const { organization, beforeMicros, counts } of done) {
       const events = counts.reduce((sum, { rows }) => sum + rows, 0);

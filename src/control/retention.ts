@@ -36,7 +36,6 @@ export function cutOffOf(policy: RetentionPolicy | undefined, nowMicros: number)
   return days === undefined ? undefined : (Math.floor(nowMicros / dayMicros) - days) * dayMicros;
 }
 
-/** What a policy would end now. */
 export async function wouldEnd(
   storage: Storage,
   id: string,
@@ -73,7 +72,7 @@ export interface PolicyPreview {
 }
 
 /**
- * Counts what a policy of so many days (undefined: for ever) would end of stored events. Above 0, `confirmed` must be that number, else
+ * Counts stored events that a policy of these days (undefined: for ever) would remove. Above 0, `confirmed` must be that number, else
  * Problem `conflict` has it. A held organization needs no confirmation before the release.
  */
 export async function previewPolicy(
@@ -145,8 +144,7 @@ export function placeHold(id: string, reason: string): Decide<Changed<RetentionP
 }
 
 /**
- * Resolves once no removal of a held organization runs. The engine cannot take back a running mutation. False if that takes too
- * long, or a node does not answer.
+ * Waits for a running removal, which the engine cannot undo. False if that takes too long, or a node does not answer.
  */
 export async function awaitHold(removal: EventRemoval, id: string): Promise<boolean> {
   const begun = performance.now();

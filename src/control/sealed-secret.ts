@@ -1,15 +1,14 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 
 /**
- * Secrets of others that have to be stored: AES-256-GCM under a key derived from that of sessions, so whoever reads the
- * tables alone learns nothing. What a secret is for is bound to it: in another row it cannot be opened.
+ * Stored secrets of others: AES-256-GCM under a key derived from the session secret. A secret is bound to its purpose: in
+ * another row it cannot be opened.
  *
  *     base64url of: nonce (12 bytes) · tag (16 bytes) · ciphertext
  */
 export class SealedSecrets {
   readonly #key: Uint8Array;
 
-  /** `secret` is the one of sessions. */
   constructor(secret: string) {
     this.#key = createHmac('sha256', secret).update('stored secrets').digest();
   }
@@ -21,7 +20,7 @@ export class SealedSecrets {
     return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString('base64url');
   }
 
-  /** Undefined where it was sealed with another key, for something else, or has been altered. */
+  /** Undefined if it was altered, or sealed with another key or for another purpose. */
   open(sealed: string, purpose: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     if (bytes.length < nonceBytes + tagBytes) return undefined;
@@ -32,7 +31,7 @@ export class SealedSecrets {
     try {
       return Buffer.concat([text, decipher.final()]).toString('utf8');
     } catch {
-      // All that `final` throws for is a tag that does not fit.
+      // `final` throws only for a wrong tag.
       return undefined;
     }
   }

@@ -7,7 +7,6 @@ import { type Change, changeOfUser } from './change-events.ts';
 import { type Decide, unchanged } from './decision.ts';
 import type { Organization, User } from './records.ts';
 
-/** A session that is good now, with what it stands for. */
 export interface Session {
   /** Claim `jti`. */
   readonly id: string;
@@ -29,7 +28,7 @@ const algorithm = 'HS256';
 const header = { alg: algorithm, typ: 'JWT' } as const;
 const headerPart = Buffer.from(JSON.stringify(header)).toString('base64url');
 
-/** Sessions as signed tokens (HS256 only): nothing is stored of a session until it is ended early. */
+/** Signed tokens (HS256 only). Only an early end of a session is stored. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #key: Uint8Array;
@@ -39,7 +38,6 @@ export class Sessions {
     this.#key = new TextEncoder().encode(options.secret);
   }
 
-  /** A new session of a user whose password was right. */
   async issue(user: User, organization: Organization): Promise<Session> {
     const { clock, ttlMs } = this.#options;
     const id = randomUUID();
@@ -56,9 +54,8 @@ export class Sessions {
   }
 
   /**
-   * The session of a token; undefined when it is forged, spelled in another way than it was issued, expired, ended, or
-   * its user is disabled, has another password by now, or belongs to another organization (contract: Sessions). `evenEnded`: one that
-   * was ended before it expired is good enough.
+   * Undefined if the token is forged, spelled otherwise, expired or ended, or its user was disabled or has another password
+   * (contract: Sessions). `evenEnded` accepts one that was ended before it expired.
    */
   async verify(token: string, evenEnded = false): Promise<Session | undefined> {
     const { clock, directory } = this.#options;
@@ -77,7 +74,7 @@ export class Sessions {
   }
 }
 
-/** Ends a session before it expires: a logout. */
+/** A logout. */
 export function endSession({
   id,
   user,
@@ -99,8 +96,8 @@ interface Claims {
 }
 
 /**
- * Whether a token is written as this service writes one: our header, and base64url without padding or bits that mean
- * nothing. A decoder takes other spellings for the same bytes, so a session would have several tokens.
+ * Our header, and base64url without padding or unused bits. Decoders accept other spellings, so a session would have several
+ * tokens.
  */
 function isOwnSpelling(token: string): boolean {
   const [first, ...rest] = token.split('.');

@@ -13,7 +13,7 @@ type ProviderChoice = SignOnSettings['provider'];
 
 const providerChoices: readonly ProviderChoice[] = ['own', 'service', 'off'];
 
-/** What `sign-on set` takes, in texts as an operator gives them; what is not given stays. */
+/** Texts of `sign-on set`; absent ones stay. */
 export interface SignOnInput {
   readonly provider?: string | undefined;
   readonly issuer?: string | undefined;
@@ -32,12 +32,12 @@ export interface SignOnInput {
   readonly relink?: boolean | undefined;
 }
 
-/** What the secret of a client is sealed for: nobody who can write the table can have it sent to another issuer. */
+/** Binds a sealed client secret to its issuer: a changed row cannot send it elsewhere. */
 export function secretPurpose({ id, issuer, clientId }: SignOnSettings): string {
   return `client secret\n${id}\n${issuer}\n${clientId}`;
 }
 
-/** The address of a provider. Throws Problem `malformed`. */
+/** Throws Problem `malformed`. */
 function parseIssuer(text: string): string {
   if (isIssuer(text)) return text;
   throw new Problem('malformed', `issuer must be ${issuerWords}`);
@@ -64,7 +64,7 @@ function parseScopes(text: string): string {
 
 const valuesMax = 100;
 
-/** Values of a claim, separated by commas; `none` for none. */
+/** Separated by commas; `none` for none. */
 function parseValues(name: string, text: string): string[] {
   if (text === 'none') return [];
   const values = [...new Set(text.split(',').map((value) => value.trim()))];
@@ -83,7 +83,7 @@ function parseProvider(text: string): ProviderChoice {
 const given = <T, V>(text: T | undefined, name: keyof SignOnSettings, read: (text: T) => V) =>
   text === undefined ? {} : { [name]: read(text) };
 
-/** The connection: which provider, as which client. Another issuer or client needs its secret given again. */
+/** Another issuer or client needs its secret given again. */
 function connectionOf(before: SignOnSettings, input: SignOnInput): Partial<SignOnSettings> {
   const { issuer, clientId, clientSecret } = input;
   const named = [issuer, clientId, clientSecret].some((text) => text !== undefined);
@@ -121,7 +121,7 @@ function rulesOf(input: SignOnInput): Partial<SignOnSettings> {
   };
 }
 
-/** The settings before and after a change; the same object where nothing changed. */
+/** The same object if nothing changed. */
 export interface SignOnChange {
   readonly organization: Organization;
   readonly before: SignOnSettings;
@@ -129,8 +129,8 @@ export interface SignOnChange {
 }
 
 /**
- * Changes what is given. Another connection has to prove itself again. Throws Problem `malformed`, `not_found`, or
- * `conflict` where passwords are off and nobody could sign in any more.
+ * Another connection has to prove itself again. Throws Problem `malformed`, `not_found`, or `conflict` if passwords are off and
+ * sign-in would be impossible.
  */
 export function updateSignOn(
   reference: string,
@@ -174,7 +174,7 @@ function changedSignOn(
   return { parts: [['sign_on', now]], changes: [change], result: { organization, before, now } };
 }
 
-/** Notes that an administrator has signed in by the connection that these settings describe. */
+/** An administrator has signed in by this connection. */
 export function signOnProven({ id, connectedMicros }: SignOnSettings): Decide<undefined> {
   return (state, { micros }) => {
     const current = state.signOnOf(id);
@@ -184,7 +184,7 @@ export function signOnProven({ id, connectedMicros }: SignOnSettings): Decide<un
   };
 }
 
-/** The secret of a client as it is stored; undefined where none is given. One that is given again stays as it was sealed. */
+/** Undefined if none is given. A repeated one keeps its sealed form. */
 function sealedSecret(
   before: SignOnSettings,
   now: SignOnSettings,
@@ -200,7 +200,7 @@ function sealedSecret(
 }
 
 /**
- * Switches passwords on or off. Off needs that an administrator has signed in by the connection as it is, or `force`.
+ * Off needs `force`, or an administrator who has signed in by the current connection.
  * Throws Problem `malformed`, `not_found`, `conflict`.
  */
 export function setPasswords(

@@ -47,7 +47,7 @@ export function listUsers(state: ControlState, organization?: string): readonly 
   return state.users(organization === undefined ? undefined : findOrganization(state, organization).id);
 }
 
-/** The same for a user of another organization, so that it tells nothing. */
+/** Does not reveal whether the user is in another organization. */
 function missingWords({ user, organization }: UserReference): string {
   return organization === undefined
     ? `no user ${JSON.stringify(user)}`
@@ -69,7 +69,7 @@ export function findUser(state: ControlState, reference: UserReference): User {
   return user;
 }
 
-/** Before anybody is asked for a password. Throws as `createUser`. */
+/** Before the command asks for a password. Throws as `createUser`. */
 export function checkNewUser(
   state: ControlState,
   input: Omit<NewUser, 'passwordHash'> & { readonly organization: string },

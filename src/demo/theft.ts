@@ -83,7 +83,7 @@ export const theft: Story = {
     script.play({ from: abroad }, [
       ['Wed 03:41:52', victim, 1300, 'backup-sync', '{who} made an API key: {what} (read; no expiry)'],
     ]);
-    // In the morning somebody reads the log.
+    // In the morning an administrator reads the log.
     script.play({ flow: rescue }, [
       ['Wed 09:03:20', rescuer, 1302, 'backup-sync', '{who} revoked the API key {what}: nobody here made it'],
       ['Wed 09:04:02', rescuer, 1030, victim, '{who} ended the session of {what} in Amsterdam'],

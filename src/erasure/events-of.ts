@@ -61,9 +61,9 @@ export async function* readPersonEvents(
   for (let after = 0n; ; ) {
     const candidates = await findCandidates(storage, scope, person, after);
     for (const batch of splitBatches(candidates)) {
-      for (const { place, source, ocsf, hash } of await readEvents(storage, scope, batch)) {
+      for (const { number, source, ocsf, hash } of await readEvents(storage, scope, batch)) {
         const rewritten = pseudonymizer.rewrite(source);
-        if (rewritten !== undefined) yield { seq: BigInt(place), before: hash, source: rewritten, ocsf };
+        if (rewritten !== undefined) yield { seq: BigInt(number), before: hash, source: rewritten, ocsf };
       }
     }
     const last = candidates.at(-1);
@@ -82,8 +82,8 @@ async function findCandidates(
   const terms = [...emails, ...names, ...ids, ...ips].map((term) => JSON.stringify(term).slice(1, -1));
   // oxlint-disable-next-line no-control-regex -- the range of ASCII
   const isAscii = terms.every((term) => /^[\u0000-\u007f]*$/.test(term));
-  const rows = await storage.readRows<{ place: string; bytes: string }>(
-    `SELECT toString(seq) AS place, toString(length(source) + length(ocsf)) AS bytes FROM events
+  const rows = await storage.readRows<{ number: string; bytes: string }>(
+    `SELECT toString(seq) AS number, toString(length(source) + length(ocsf)) AS bytes FROM events
      WHERE org = {org:UUID} AND seq > {after:UInt64} AND seq < {below:UInt64}
        AND (multiSearchAnyCaseInsensitiveUTF8(source, {terms:Array(String)}) OR match(source, {escape:String}))
      ORDER BY seq LIMIT {limit:UInt32}`,
@@ -97,7 +97,7 @@ async function findCandidates(
     },
     scan,
   );
-  return rows.map(({ place, bytes }) => ({ seq: BigInt(place), bytes: Number(bytes) }));
+  return rows.map(({ number, bytes }) => ({ seq: BigInt(number), bytes: Number(bytes) }));
 }
 
 function* splitBatches(candidates: readonly Candidate[]): Generator<bigint[]> {
@@ -117,13 +117,13 @@ function* splitBatches(candidates: readonly Candidate[]): Generator<bigint[]> {
 
 async function readEvents(storage: Storage, { organization, underWay }: EraseScope, seqs: readonly bigint[]) {
   const toBe = await textsToBe(storage, underWay, seqs);
-  const rows = await storage.readRows<Record<'place' | 'source' | 'ocsf' | 'hash', string>>(
-    `SELECT toString(seq) AS place, source, ocsf, lower(hex(${eventHashNow})) AS hash FROM events
+  const rows = await storage.readRows<Record<'number' | 'source' | 'ocsf' | 'hash', string>>(
+    `SELECT toString(seq) AS number, source, ocsf, lower(hex(${eventHashNow})) AS hash FROM events
      WHERE org = {org:UUID} AND seq IN (${seqList(seqs)}) ORDER BY seq`,
     { org: organization },
     scan,
   );
-  return rows.map((row) => ({ ...row, ...toBe.get(row.place) }));
+  return rows.map((row) => ({ ...row, ...toBe.get(row.number) }));
 }
 
 /** Makes rows of rewritten source events under the application's name of their time. */

@@ -33,7 +33,7 @@ export class Connections {
   readonly #counts = new AddressCounts();
   #port = 0;
   #open = 0;
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #loggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ log, trustProxy }: ConnectionsOptions) {
     this.#log = log;
@@ -77,8 +77,8 @@ export class Connections {
   #refuse(res: UwsResponse, reason: 'all' | 'address'): void {
     refused.inc({ reason });
     res.close();
-    if (performance.now() - this.#toldAtMs < refusedConnectionsLogMs) return;
-    this.#toldAtMs = performance.now();
+    if (performance.now() - this.#loggedAtMs < refusedConnectionsLogMs) return;
+    this.#loggedAtMs = performance.now();
     this.#log.warn(
       { reason, connectionsMax: this.#max, connectionsPerAddress: this.#perAddress },
       'Connections are refused: the maximum of the limit of open files (LimitNOFILE, ulimit -n) or of one address is reached',

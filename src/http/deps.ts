@@ -77,7 +77,7 @@ export interface HttpDeps {
   readonly providers: Providers;
   readonly attempts: Attempts;
   readonly readiness: Readiness;
-  /** Tells commands the server's address, and the SHA-256 of each newly served certificate. */
+  /** Publishes the server's address for commands, and the SHA-256 of each newly served certificate. */
   readonly announce: (address: ServerAddress) => Promise<void>;
   readonly stops: StopStack;
 }

@@ -48,8 +48,7 @@ function parseQualities(header: string): Map<string, number> {
 }
 
 /**
- * Undefined = identity, which counts only if named with a higher quality, or if the client refuses everything: never 406
- * (contract: Accept-Encoding).
+ * Undefined = identity, which counts only if named with a higher quality, or if the client refuses everything: never 406.
  */
 export function negotiateEncoding<E extends Encoding = Encoding>(
   header: string | undefined,

@@ -102,7 +102,7 @@ export async function openLogFiles(directory: string): Promise<LogFiles> {
   };
 }
 
-/** A file beside the log's folder, which says what nothing in the folder can. */
+/** A file beside the log's folder, for facts that the folder itself cannot prove. */
 export function besideLog(directory: string, name: 'head' | 'order'): SyncedFile {
   const path = `${directory}-${name}`;
   return {

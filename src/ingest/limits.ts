@@ -38,6 +38,6 @@ export const limits = {
   /** Appends from this size on have a segment of their own, so that others do not wait for them. */
   walLargeAppendBytesMin: 16 * 1024 * 1024,
   arrivalsOrganizationsMax: 10_000,
-  /** A command waits this long for the server to store what it left. */
+  /** A command waits this long for the server to store its events. */
   commandFlushMsMax: 3_000,
 } as const;

@@ -133,7 +133,7 @@ export class OrderNumbers {
     return this.#taken.get(segment) ?? [];
   }
 
-  /** The outcome of earlier ones must be known: those in `stored` have rows, the others never will. Rejects if it is not durable. */
+  /** Of the segment's earlier numbers, those in `stored` have rows, and no other will. Rejects if the file cannot be written. */
   async take(segment: number, organization: string | undefined, stored: readonly number[]): Promise<number> {
     await this.#options.permit?.ready();
     const number = await this.#take(segment, organization, stored);
@@ -153,7 +153,7 @@ export class OrderNumbers {
       try {
         await this.#write(Math.max(number, this.#reserve()));
       } catch (error) {
-        // Nothing is sent under it; the earlier ones stay in doubt.
+        // The number stays unused; the earlier ones stay in doubt.
         this.#taken.set(segment, earlier);
         this.#inFlight.delete(number);
         throw error;

@@ -33,7 +33,7 @@ type Result = MapResult | SplitResult;
 interface Queued {
   readonly task: Task;
   resolve(result: Promise<Result>): void;
-  heldSinceMs?: number;
+  throttledSinceMs?: number;
 }
 
 /**
@@ -128,8 +128,8 @@ export class WorkerPool {
     const delayMs = next.task.kind === 'map' ? (this.#options.throttle?.delayMs() ?? 0) : 0;
     if (delayMs === 0) return 0;
     const nowMs = performance.now();
-    next.heldSinceMs ??= nowMs;
-    return Math.max(0, Math.min(delayMs, next.heldSinceMs + limits.throttleHoldMsMax - nowMs));
+    next.throttledSinceMs ??= nowMs;
+    return Math.max(0, Math.min(delayMs, next.throttledSinceMs + limits.throttleHoldMsMax - nowMs));
   }
 
   #hold(ms: number): void {

@@ -9,7 +9,7 @@ export const limits = {
   ocsf110TasksAtOnce: 4,
   exportsPerOrganizationMax: 4,
   sourceStreamsMax: 24,
-  /** A case file: its events, and the bytes of what is stored of them. */
+  /** Events of a case file, and their stored bytes. */
   caseEventsMax: 1_000,
   caseBytesMax: 32 * 1024 * 1024,
   feedWaitSecondsMax: 30,

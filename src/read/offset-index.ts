@@ -56,7 +56,7 @@ const bucketBegin = (micros: number, seconds: number): number =>
   Math.floor(micros / (seconds * microsPerSecond)) * seconds;
 
 /**
- * `ends` (Unix second) and `held` (events). Buckets cut by the range count as empty: the engine would move a condition below the
+ * `ends` (Unix second) and `matches` (events). Buckets cut by the range count as empty: the engine would move a condition below the
  * grouping, to the time, which the projection lacks.
  */
 function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter: AuditFilter): string {
@@ -67,10 +67,10 @@ function wholeBuckets({ lead, besides, bucketSeconds: seconds }: Counts, filter:
     ...(fromMicros === undefined ? [] : [`ends > ${bucketBegin(fromMicros, seconds) + seconds}`]),
     ...(toMicros === undefined ? [] : [`ends <= ${bucketBegin(toMicros, seconds)}`]),
   ];
-  const held = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
+  const matches = inside.length === 0 ? 'count()' : `if(${inside.join(' AND ')}, count(), 0)`;
   const others = besides.filter((one) => filter.is?.[one] !== undefined).map((one) => equals[one]);
   const counted = (...conditions: readonly string[]): string =>
-    `SELECT ${ends} AS ends, ${held} AS held FROM events WHERE ${['org = {org:UUID}', ...conditions].join(' AND ')} ` +
+    `SELECT ${ends} AS ends, ${matches} AS matches FROM events WHERE ${['org = {org:UUID}', ...conditions].join(' AND ')} ` +
     `GROUP BY org, intDiv(toUnixTimestamp64Micro(time), ${seconds * microsPerSecond})`;
   if (lead === undefined) return `${counted()} ${byCounts}`;
   return lead.conditions.map((condition) => counted(condition, ...others)).join(' UNION ALL ');
@@ -87,7 +87,7 @@ function dividedBuckets(seconds: number, begins: readonly number[], { sql }: Whe
   const list =
     `SELECT [${counts.join(', ')}] FROM events WHERE ${sql} AND (${begins.map(within).join(' OR ')}) ` +
     'SETTINGS optimize_use_projections = 0';
-  return `SELECT bucket.1 AS ends, bucket.2 AS held FROM (SELECT arrayJoin((${list})) AS bucket)`;
+  return `SELECT bucket.1 AS ends, bucket.2 AS matches FROM (SELECT arrayJoin((${list})) AS bucket)`;
 }
 
 function allBuckets(counts: Counts, filter: AuditFilter, where: Where): string {
@@ -105,7 +105,7 @@ function allBuckets(counts: Counts, filter: AuditFilter, where: Where): string {
 const bucketsAround = (buckets: string, seconds: number): string =>
   'SELECT tuple(maxIf(ends, upto > {offset:UInt64}), maxIf(upto, upto <= {offset:UInt64}), ' +
   `maxIf(ends, upto >= {offset:UInt64} + {limit:UInt64}) - ${seconds}, max(upto)) ` +
-  `FROM (SELECT ends, sum(held) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
+  `FROM (SELECT ends, sum(matches) OVER (ORDER BY ends DESC) AS upto FROM (${buckets}))`;
 
 /** The rarest filter decides. */
 function boundsBy(counts: readonly Counts[], columns: Pick<AuditFilter, 'is'>) {
@@ -124,7 +124,7 @@ export function countQuery(filter: AuditFilter, where: Where): string {
   const isBounded = earliestOf(filter) !== undefined || filter.toMicros !== undefined;
   if (!isBounded || filter.nothing) return `${plain} ${byCounts}`;
   if (to - from < countedRangeMicrosMin) return plain;
-  return `SELECT sum(held) FROM (${allBuckets(ofAll, filter, where)})`;
+  return `SELECT sum(matches) FROM (${allBuckets(ofAll, filter, where)})`;
 }
 
 function exactStart(counts: Counts, filter: AuditFilter, where: Where): PageStart {

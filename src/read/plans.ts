@@ -1,7 +1,7 @@
 import type { Settings } from '../storage/storage.ts';
 import { type AuditFilter, hasIndexedFilter } from './filter.ts';
 
-const heldReadMemoryBytesMax = 256 * 1024 * 1024;
+const bufferedReadMemoryBytesMax = 256 * 1024 * 1024;
 
 /** Newest first, then last written first; `seq` is unique, so the order is total. */
 export const newestFirst = 'ORDER BY org DESC, time DESC, seq DESC';
@@ -54,7 +54,7 @@ export const fewTexts: Settings = {
 };
 
 /** The engine gathers all rows of a page before the first, so a page that is too large fails early. */
-export const heldWhole: Settings = { max_memory_usage: heldReadMemoryBytesMax };
+export const bufferedRead: Settings = { max_memory_usage: bufferedReadMemoryBytesMax };
 
 export const choosePlan = (filter: AuditFilter): Settings =>
   hasIndexedFilter(filter) ? byProjection : inKeyOrder;

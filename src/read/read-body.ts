@@ -2,7 +2,7 @@ import type { ByteFlow } from '../base/bytes/byte-flow.ts';
 import { EngineError } from '../base/errors/engine-error.ts';
 import type { BytesOptions, HeldBytes, Parameters, QueryOptions, Storage } from '../storage/storage.ts';
 import { limits } from './limits.ts';
-import { heldWhole } from './plans.ts';
+import { bufferedRead } from './plans.ts';
 
 /**
  * Buffered, so that a failure of the engine can still be answered; or, if very large, a flow, whose failure must not end cleanly.
@@ -31,7 +31,7 @@ export async function readWhole(
   parameters: Parameters,
   options: BytesOptions,
 ): Promise<HeldBytes | undefined> {
-  const settings = { ...heldWhole, ...options.settings };
+  const settings = { ...bufferedRead, ...options.settings };
   try {
     const result = await storage.bytes(query, parameters, { ...options, settings });
     if ('release' in result) return result;

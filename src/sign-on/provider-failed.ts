@@ -59,8 +59,8 @@ function classify(error: unknown): ProviderFault {
 function harmless(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const { cause, message } = error;
-  const said = 'error' in error && typeof error.error === 'string' ? error.error : '';
+  const reported = 'error' in error && typeof error.error === 'string' ? error.error : '';
   const code = errorCode(error) ?? errorCode(cause) ?? '';
-  const safe = [code, said].filter((text) => /^[A-Za-z_]{1,64}$/.test(text));
+  const safe = [code, reported].filter((text) => /^[A-Za-z_]{1,64}$/.test(text));
   return [message, ...safe].join(', ');
 }

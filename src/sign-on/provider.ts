@@ -148,9 +148,9 @@ async function discover({ issuer, clientId, clientSecret }: ProviderClient): Pro
       [customFetch]: boundedFetch,
       execute: [enableNonRepudiationChecks, ...(isLoopback(url) ? [allowInsecureRequests] : [])],
     });
-    const said = configuration.serverMetadata().issuer;
-    if (new URL(said).href !== url.href)
-      throw new Error(`the provider reports the issuer ${said.slice(0, 200)}`);
+    const issuer = configuration.serverMetadata().issuer;
+    if (new URL(issuer).href !== url.href)
+      throw new Error(`the provider reports the issuer ${issuer.slice(0, 200)}`);
     return configuration;
   } catch (error) {
     throw unavailable(error);

@@ -15,7 +15,7 @@ export const caseFiles = {
   keys: 'keys.json',
 } as const;
 
-/** The service signs it, so nobody can add or remove an event. */
+/** Signed by the service, so added and removed events show. */
 export interface CaseHead {
   readonly auditlog_case: 1;
   readonly origin: string;

@@ -25,7 +25,7 @@ const rememberedMax = 10_000;
 
 /** Compares stored events with the entries of a tree; both come in the order of ingest. */
 export class EventAudit {
-  readonly #mayHaveGone: (entry: Entry) => boolean;
+  readonly #mayBeRemoved: (entry: Entry) => boolean;
   readonly #erasures: ErasureHistory;
   readonly #counts = { altered: 0, missing: 0, added: 0, moved: 0 };
   readonly #displaced = new Map<string, number>();
@@ -36,9 +36,9 @@ export class EventAudit {
   #expired = 0;
   #erased = 0;
 
-  /** @param mayHaveGone whether retention may have removed an event (PolicyHistory) */
-  constructor(mayHaveGone: (entry: Entry) => boolean, erasures: ErasureHistory) {
-    this.#mayHaveGone = mayHaveGone;
+  /** @param mayBeRemoved whether retention may have removed an event (PolicyHistory) */
+  constructor(mayBeRemoved: (entry: Entry) => boolean, erasures: ErasureHistory) {
+    this.#mayBeRemoved = mayBeRemoved;
     this.#erasures = erasures;
   }
 
@@ -57,7 +57,7 @@ export class EventAudit {
         const bytes = entries.subarray(index * entryBytes, (index + 1) * entryBytes);
         this.#hold(entry, bytes, events.subarray(at, at + entryBytes));
         at += entryBytes;
-      } else if (this.#mayHaveGone(entry)) this.#expired += 1;
+      } else if (this.#mayBeRemoved(entry)) this.#expired += 1;
       else this.#miss(entry);
       this.#position += 1;
     }
@@ -91,13 +91,13 @@ export class EventAudit {
 
   #add(events: Buffer, at: number): number {
     const { seq, time, eventHash } = entryAt(events.subarray(at, at + entryBytes), 0);
-    this.#tell({ kind: 'added', position: this.#position, seq, time }, eventHash);
+    this.#report({ kind: 'added', position: this.#position, seq, time }, eventHash);
     return at + entryBytes;
   }
 
   #miss(entry: Entry): void {
     this.#displace(entry);
-    this.#tell({ kind: 'missing', position: this.#position, seq: entry.seq, time: entry.time });
+    this.#report({ kind: 'missing', position: this.#position, seq: entry.seq, time: entry.time });
   }
 
   #alter(entry: Entry, now: Entry): void {
@@ -109,16 +109,17 @@ export class EventAudit {
       seq: entry.seq,
       time: entry.time,
     } as const;
-    this.#tell(difference, isOther ? now.eventHash : undefined);
+    this.#report(difference, isOther ? now.eventHash : undefined);
   }
 
   /** `strange`: the hash of an event that the tree may have elsewhere. */
-  #tell(difference: Difference, strange?: Uint8Array): void {
+  #report(difference: Difference, strange?: Uint8Array): void {
     const key = strange === undefined ? undefined : Buffer.from(strange).toString('latin1');
     const movedFrom = key === undefined ? undefined : this.#displaced.get(key);
-    const told = movedFrom === undefined ? difference : { ...difference, kind: 'moved' as const, movedFrom };
-    this.#counts[told.kind] += 1;
-    this.#first ??= told;
+    const reported =
+      movedFrom === undefined ? difference : { ...difference, kind: 'moved' as const, movedFrom };
+    this.#counts[reported.kind] += 1;
+    this.#first ??= reported;
     if (key !== undefined && movedFrom === undefined && this.#strange.size < rememberedMax)
       this.#strange.set(key, difference);
   }

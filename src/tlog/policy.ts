@@ -47,21 +47,21 @@ export class PolicyHistory {
   readonly #nowMicros: number;
   readonly #counts = new Map<Ending, number>();
 
-  /** Events expired by `nowMicros` (Unix) may be gone. */
+  /** Events expired by `nowMicros` (Unix) may be removed. */
   constructor(statements: readonly PolicyStatement[], nowMicros: number) {
     this.#statements = statements.toSorted((a, b) => (a.seq < b.seq ? -1 : 1));
     this.#nowMicros = nowMicros;
   }
 
   /** Counts, so call once per event. */
-  mayHaveGone(entry: Entry): boolean {
+  mayBeRemoved(entry: Entry): boolean {
     const ending = this.#endingOf(entry);
     if (ending === undefined) return false;
     this.#counts.set(ending, (this.#counts.get(ending) ?? 0) + 1);
     return true;
   }
 
-  get gone(): readonly { readonly ending: Ending; readonly events: number }[] {
+  get removed(): readonly { readonly ending: Ending; readonly events: number }[] {
     const endings: Ending[] = ['recorded', ...this.#statements];
     return endings.flatMap((ending) => {
       const events = this.#counts.get(ending);

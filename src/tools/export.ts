@@ -17,7 +17,7 @@ import {
   serviceAddress,
   wrong,
 } from './option.ts';
-import { checkOutputFile, tellFile, toOutput, writeWhole } from './output-file.ts';
+import { checkOutputFile, reportFile, toOutput, writeWhole } from './output-file.ts';
 import { neededKey } from './secret.ts';
 import { trustedFetch, type TrustOptions, trustRows } from './trusted-fetch.ts';
 
@@ -62,7 +62,7 @@ export function checkFormat(format: string, { schema, bom }: ExportOptions): voi
   if (bom === true && format !== 'csv') throw wrong('--bom', 'for --format csv');
 }
 
-export function tellLongCells({ io }: ToolDeps, cells = 0): void {
+export function reportLongCells({ io }: ToolDeps, cells = 0): void {
   if (cells > 0) io.error(`${cells} cells have more than 32,767 characters: Excel truncates them\n`);
 }
 
@@ -105,12 +105,12 @@ async function overHttp(deps: ToolDeps, url: string, options: ExportOptions): Pr
   const signal = output === '-' ? null : stopSignal(deps);
   try {
     const response = await requestExport(deps, url, 'api/v1/audit/export', query, { ...options, signal });
-    tellLongCells(deps, Number(response.headers.get('x-long-cells')));
+    reportLongCells(deps, Number(response.headers.get('x-long-cells')));
     const events = Readable.from((response.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
     events.once('error', () => undefined);
     if (output === '-') return await toOutput(events, deps.io.output);
     const rows = Number(response.headers.get('x-total-count'));
-    tellFile(deps, options, { ...(await writeWhole(file, events)), rows });
+    reportFile(deps, options, { ...(await writeWhole(file, events)), rows });
   } catch (error) {
     throw signal?.aborted === true ? new Interrupted(nothingKept) : error;
   }
@@ -145,7 +145,7 @@ async function caseOverHttp(deps: ToolDeps, url: string, options: ExportOptions)
       }
       const bytes = Readable.from((answer.body ?? []) as AsyncIterable<Uint8Array>, { objectMode: false });
       const rows = Number(answer.headers.get('x-total-count'));
-      return tellFile(deps, options, { ...(await writeWhole(file, bytes)), rows });
+      return reportFile(deps, options, { ...(await writeWhole(file, bytes)), rows });
     }
   } catch (error) {
     throw signal.aborted ? new Interrupted(nothingKept) : error;

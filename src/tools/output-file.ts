@@ -39,7 +39,7 @@ export async function writeWhole(file: string, content: Readable): Promise<Writt
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-export function tellFile(
+export function reportFile(
   deps: Output,
   { json }: JsonOption,
   written: WrittenFile & { readonly rows: number },

@@ -1,40 +1,42 @@
 import type { RetryFacts } from '../client/client.ts';
 
-const retryTellMs = 30_000;
+const retryLogMs = 30_000;
 
 interface Outage {
   readonly begunMs: number;
   readonly message: string;
-  readonly toldMs: number;
+  readonly loggedMs: number;
 }
 
 /** Logs the first retry at once, repeats seldom. */
 export class RetryLog {
-  readonly #tell: (line: string) => void;
+  readonly #writeLine: (line: string) => void;
   readonly #giveUpAfterMs: number;
   readonly #outages = new Map<string, Outage>();
 
   /** A failing side is retried for `giveUpAfterMs`; Infinity: without limit. */
-  constructor(tell: (line: string) => void, giveUpAfterMs: number) {
-    this.#tell = tell;
+  constructor(writeLine: (line: string) => void, giveUpAfterMs: number) {
+    this.#writeLine = writeLine;
     this.#giveUpAfterMs = giveUpAfterMs;
   }
 
   failed(side: string, { error: { message }, attempt, delayMs }: RetryFacts): void {
     const nowMs = performance.now();
     const known = this.#outages.get(side);
-    if (known?.message === message && nowMs - known.toldMs < retryTellMs) return;
-    this.#outages.set(side, { begunMs: known?.begunMs ?? nowMs, message, toldMs: nowMs });
+    if (known?.message === message && nowMs - known.loggedMs < retryLogMs) return;
+    this.#outages.set(side, { begunMs: known?.begunMs ?? nowMs, message, loggedMs: nowMs });
     const isEndless = !Number.isFinite(this.#giveUpAfterMs);
     const until = isEndless ? 'until it works' : `for up to ${secondsText(this.#giveUpAfterMs)}`;
-    this.#tell(`${side}: ${message}; retrying ${until}, attempt ${attempt + 1} in ${secondsText(delayMs)}`);
+    this.#writeLine(
+      `${side}: ${message}; retrying ${until}, attempt ${attempt + 1} in ${secondsText(delayMs)}`,
+    );
   }
 
   succeeded(side: string): void {
     const outage = this.#outages.get(side);
     if (outage === undefined) return;
     this.#outages.delete(side);
-    this.#tell(`${side}: works again after ${secondsText(performance.now() - outage.begunMs)}`);
+    this.#writeLine(`${side}: works again after ${secondsText(performance.now() - outage.begunMs)}`);
   }
 }
 

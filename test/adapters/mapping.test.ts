@@ -18,7 +18,7 @@ import { blockOf } from '../recipes/page.ts';
 import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { rounds } from '../support/rounds.ts';
 
-/** A mapping that is as small as one may be. */
+/** A minimal mapping. */
 const own = {
   name: 'own',
   time: 'at',
@@ -29,18 +29,18 @@ const own = {
 const tail = eventTail({ vendorName: 'V', productName: 'P' });
 
 interface MappedRecord {
-  /** The record as it was sent, without whitespace between its tokens. */
+  /** The record as sent, without white space between tokens. */
   readonly record: string;
   readonly source: string;
   readonly row: Row;
 }
 
-/** JSON without the whitespace between its tokens. */
+/** JSON without white space between tokens. */
 function minified(json: string): string {
   return json.replaceAll(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 }
 
-/** Maps every record of a sample as the service does; each must be accepted. */
+/** Maps every record of a sample as the service does; all must be accepted. */
 function mapSample(name: string, file: string): MappedRecord[] {
   const body = readFileSync(new URL(`../fixtures/adapters/${file}`, import.meta.url));
   const mapping = mappingOf(name);
@@ -66,7 +66,7 @@ function mapSample(name: string, file: string): MappedRecord[] {
   return records;
 }
 
-/** What one would look for first. */
+/** The most important members. */
 function summary({ row }: MappedRecord): string {
   const event = JSON.parse(`${eventHead}${row.ocsf}"logged_time":0${tail}`) as {
     actor: { user?: { name?: string; email_addr?: string } };
@@ -123,14 +123,14 @@ for (const [name, file, expected] of samples)
   test(`${name} records are found, mapped, and kept whole`, () => {
     const mapped = mapSample(name, file);
     assert.deepEqual(mapped.map(summary), expected);
-    // Whatever has the name of a secret is redacted here as everywhere.
+    // Names of secrets are redacted here, too.
     const kept = (record: string): string =>
       record.replace(/"authorization":\{[^}]*\}/, '"authorization":"[redacted]"');
     for (const { record, source } of mapped)
       assert.ok(source.endsWith(`"${name}":${kept(record)}}}}`), source);
   });
 
-test('lines of log libraries are mapped, and what the mapping does not use is extra', () => {
+test('lines of log libraries are mapped, and unused members are extra', () => {
   const mapped = mapSample('json', 'json.ndjson');
   const extraOf = ({ source }: MappedRecord): string => source.slice(source.indexOf('"extra":') + 8, -2);
   assert.deepEqual(
@@ -149,7 +149,7 @@ test('a text of an action has the same code everywhere, beyond all families', ()
   assert.equal(first?.row.activityId, 12_252_261_389);
 });
 
-test('what cannot be mapped is told without its content', () => {
+test('the error of an unmappable record has none of its content', () => {
   const refusal = (mapping: Mapping, record: unknown): string => {
     const made = mappedBy(mapping, record);
     return typeof made === 'string' ? made : assert.fail(made[0]);
@@ -242,7 +242,7 @@ test('the list of records is found behind texts that look like it, in small bodi
   assert.deepEqual(found, records);
 });
 
-test('functions of expressions take what programs write, and leave alone what they do not know', () => {
+test('functions of expressions accept usual forms, and leave unknown ones unchanged', () => {
   const value = (expression: string, given: unknown): unknown => {
     const mapping = new Mapping(checkedDefinition({ ...own, time: expression, action: 'n' }));
     const made = mappedBy(mapping, { given, n: 1 });
@@ -338,7 +338,7 @@ test('a text of an action is looked up among the codes of the mapping, and is th
   }
 });
 
-test('an outcome is what the mapping lists, or a status; any other is unknown, and the activity then claims nothing', () => {
+test('an outcome is a listed value or a status; otherwise it is unknown, and so is the activity', () => {
   const definition = {
     ...own,
     codes: { login: { success: 1001, failure: 1002 } },
@@ -405,13 +405,13 @@ test('a long text costs what its length does, wherever it ends', () => {
   const text = 'a'.repeat(50_000);
   const mapping = new Mapping(checkedDefinition({ ...own, msg: 'email(who)' }));
   const before = process.cpuUsage();
-  // In steps of its square this takes 4 s for each text.
+  // In quadratic time each text takes 4 s.
   mappedBy(mapping, { at: 0, what: `${text}.`, who: `${text}/` });
   const { user } = process.cpuUsage(before);
   assert.ok(user < 2_000_000, `${user} µs`);
 });
 
-test('what texts of actions come to is remembered, but not what is long', () => {
+test('codes of short action texts are cached', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const mapping = new Mapping(checkedDefinition(own));
@@ -425,7 +425,7 @@ test('what texts of actions come to is remembered, but not what is long', () => 
   assert.ok(heapOf(10, 310) - before < 10_000_000, 'each of 300 is kept');
 });
 
-test('expressions mean here what they mean in the library', () => {
+test('expressions have the same result as in the library', () => {
   const value = storableJson;
   const names = ['a', 'b', '"c d"'];
   const leaf = fc.constantFrom(...names, '@', '`1`', "'x'", '`null`', '`[]`', '`{}`', '`false`');
@@ -470,7 +470,7 @@ test('expressions mean here what they mean in the library', () => {
   );
 });
 
-test('any record is kept to the byte, whatever its members are', () => {
+test('any record is kept byte by byte', () => {
   const cloudtrail = mappingOf('cloudtrail');
   fc.assert(
     fc.property(spelledJson(fc.dictionary(storableName, storableJson, { maxKeys: 6 })), ({ text }) => {
@@ -482,9 +482,9 @@ test('any record is kept to the byte, whatever its members are', () => {
   );
 });
 
-test('names with escapes are those that were sent, whatever names came before (nodejs/node#63785)', () => {
+test('escaped names are read correctly after any other names (nodejs/node#63785)', () => {
   const json = mappingOf('json');
-  // The parser of Node 24 takes the escapes of the second for the name of the first.
+  // The parser of Node 24 confuses the second name with the first.
   for (const [first, before, name] of [
     ['ts', String.raw`"\\u0061"`, String.raw`"\u0061ction"`],
     ['timestamp', String.raw`"act\\u0"`, String.raw`"act\u0069on"`],
@@ -521,7 +521,7 @@ test('an id keeps its digits where it is an integer that no double holds', () =>
     compileNode(compile('to_string(n)'))(parseJson('{"n":12345678901234567}')),
     '12345678901234567',
   );
-  // Sent as text, such digits stay a name, as any text.
+  // Digits sent as text stay a name.
   const quoted = messageOf(
     'json',
     '{"ts":1717236000123456789,"target":"123456789012345678","n":12345678901234567}',

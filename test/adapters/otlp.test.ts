@@ -7,7 +7,7 @@ import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { type OtlpForm, readExport } from '../../src/adapters/otlp/export.ts';
 import { map } from '../ocsf/arbitrary.ts';
 
-/** What is read of an export, or what is wrong with it. */
+/** The lines of an export, or its fault. */
 function read(bytes: Uint8Array, form: OtlpForm): string[] | string {
   const records: string[] = [];
   let elements = 0;
@@ -24,7 +24,7 @@ function read(bytes: Uint8Array, form: OtlpForm): string[] | string {
   return records;
 }
 
-/** A model of AnyValue: a tag and what it holds. */
+/** A model of AnyValue: a tag and its content. */
 type Value =
   | { readonly kind: 'text'; readonly value: string }
   | { readonly kind: 'bool'; readonly value: boolean }
@@ -93,7 +93,7 @@ function writePairs(writer: BinaryWriter, field: number, pairs: readonly Pair[])
   }
 }
 
-/** Unknown fields stand between the others, and what the records share comes after them. */
+/** With unknown fields between the others, and shared parts after the records. */
 function protobufOf({ time, severity, body, attributes, trace, resource, scope }: Model): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(99, WireType.LengthDelimited).string('unknown');
@@ -160,7 +160,7 @@ function jsonOf({ time, severity, body, attributes, trace, resource, scope }: Mo
   );
 }
 
-/** The value as JSON text, made in another way than the readers do. */
+/** The value as JSON text, independent of the readers. */
 function textOf(value: Value): string {
   switch (value.kind) {
     case 'none':
@@ -232,18 +232,18 @@ const arbitraryModel: fc.Arbitrary<Model> = fc.record({
   scope: text,
 });
 
-test('both encodings of a record give the same line, with every digit, in whatever order its fields come', () => {
+test('both encodings of a record give the same line, with every digit and fields in any order', () => {
   fc.assert(
     fc.property(arbitraryModel, (model) => {
       assert.deepEqual(read(protobufOf(model), 'protobuf'), [expected(model)]);
-      // JSON writes some doubles in another way, and both are the number.
+      // JSON may spell a double otherwise.
       const [line = ''] = read(Buffer.from(jsonOf(model)), 'json');
       assert.deepEqual(JSON.parse(line), JSON.parse(expected(model)));
     }),
   );
 });
 
-test('bytes that are no export are refused, whatever they are: cut short, changed, random', () => {
+test('truncated, changed and random bytes are refused', () => {
   const forms = ['protobuf', 'json'] as const;
   const answered = (bytes: Uint8Array, form: OtlpForm): void => {
     const records = read(bytes, form);
@@ -290,7 +290,7 @@ test('bytes that are no export are refused, whatever they are: cut short, change
     assert.match(String(read(Buffer.from(body), 'json')), new RegExp(fault), body);
 });
 
-test('a value nested without end costs its record, and no stack', () => {
+test('a record nested too deep is rejected alone, without a stack overflow', () => {
   // Lengths come first, so the message is made from the inside.
   let bytes = Buffer.alloc(0);
   for (let depth = 0; depth < 1_000; depth++) {
@@ -305,7 +305,7 @@ test('a value nested without end costs its record, and no stack', () => {
   assert.equal(JSON.parse(record), '/body: must not be nested deeper than 123 levels');
 });
 
-test('a value nested as deep as it may be costs no more than its bytes', () => {
+test('a value of the allowed depth is read in linear time', () => {
   const text = `]}"\\[{${'x'.repeat(900_000)}`;
   const nested = (depth: number): string =>
     `${'{"arrayValue":{"values":['.repeat(depth)}{"stringValue":${JSON.stringify(text)}}${']}}'.repeat(depth)}`;
@@ -313,14 +313,14 @@ test('a value nested as deep as it may be costs no more than its bytes', () => {
   const body = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${Array(6).fill(logRecord).join()}]}]}]}`;
   const before = process.cpuUsage();
   const lines = read(Buffer.from(body), 'json');
-  // Looked at anew at each level these take 6 s.
+  // A new search at each level would take 6 s.
   const { user } = process.cpuUsage(before);
   assert.ok(user < 2_500_000, `${user} µs`);
   const line = `{"timeUnixNano":"1717236000123456789","body":${'['.repeat(122)}${JSON.stringify(text)}${']'.repeat(122)}}`;
   assert.deepEqual(lines, Array(6).fill(line));
 });
 
-test('a record that breaks a rule of OTLP is refused by itself, and its field is named', () => {
+test('a record that breaks a rule of OTLP is rejected alone, with the name of its field', () => {
   const time = { timeUnixNano: '1717236000123456789' };
   const cases: readonly (readonly [record: object, refusal: RegExp])[] = [
     [{}, /^\/timeUnixNano: is required/],
@@ -359,7 +359,7 @@ test('a record that breaks a rule of OTLP is refused by itself, and its field is
   assert.match(wire, /: a field .+, before byte \d+\.$/);
 });
 
-test('a record larger than an event costs itself, whatever is in it; a resource as large costs all', () => {
+test('a record larger than an event is rejected alone; a resource as large rejects all', () => {
   const attributes = Array.from({ length: 100_000 }, (_, n): Pair => [`key ${n}`, { kind: 'none' }]);
   const model = {
     time: 10n ** 18n,

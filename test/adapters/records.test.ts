@@ -23,8 +23,8 @@ function eventOf(name: string, record: object): OcsfEvent {
 type Named = { readonly name?: string; readonly uid?: string; readonly email_addr?: string } | undefined;
 const nameOf = (one: Named): string | undefined => one && (one.email_addr ?? one.name ?? one.uid);
 
-/** Class, activity, actor, and what else there is; `from` and the outcome are told only where they are others than usual. */
-function told(event: OcsfEvent): string {
+/** Class, activity, actor and other facts; unusual values of `from` and outcome. */
+function factsIn(event: OcsfEvent): string {
   const { class_name: what, activity_id: id, activity_name: activity, actor, user, group, file } = event;
   const place = event['src_endpoint'] ?? event['device'] ?? {};
   const from = place.ip ?? place.hostname ?? place.name;
@@ -47,13 +47,13 @@ function told(event: OcsfEvent): string {
   return [`${what}: ${id === 99 ? 'Other' : activity}`, ...texts, ...failure, ...unknown].join(' | ');
 }
 
-/** Of lines the rest counts as well: time, severity, message and flow. */
-function lineTold(event: OcsfEvent): string {
+/** Lines also show time, severity, message and flow. */
+function lineFactsIn(event: OcsfEvent): string {
   const { time, severity, message, metadata } = event;
   const at = new Date(time).toISOString();
   const operation = event['api']?.operation;
   return [
-    told(event).replace('API Activity: ', `${operation}: `),
+    factsIn(event).replace('API Activity: ', `${operation}: `),
     at === '2026-03-01T10:00:00.000Z' ? [] : `at ${at}`,
     severity === 'Informational' ? [] : `severity ${severity}`,
     message === operation ? [] : `says ${message}`,
@@ -77,8 +77,8 @@ for (const section of sections) {
       const args = JSON.parse(`[${given}]`) as never[];
       const build = builders[name];
       return build === undefined
-        ? lineTold(eventOf(name, args[0] ?? {}))
-        : told(eventOf(name, build(...args)));
+        ? lineFactsIn(eventOf(name, args[0] ?? {}))
+        : factsIn(eventOf(name, build(...args)));
     });
     assert.deepEqual(
       read,
@@ -87,7 +87,7 @@ for (const section of sections) {
   });
 }
 
-test('github: a person whose record says "False" of bots is none', () => {
+test('github: an actor with "False" as its mark of bots is a person', () => {
   const typeOf = (actor_is_bot: unknown) =>
     eventOf('github', github('git.push', { actor_is_bot }))['actor'].user?.type;
   assert.deepEqual(['False', false, 'True', true].map(typeOf), ['User', 'User', 'System', 'System']);
@@ -130,7 +130,7 @@ test('kubernetes: what secrets hold is stored in no form', () => {
   assert.deepEqual(kept['unmapped'].extra.kubernetes.requestObject, map);
 });
 
-test('kubernetes: a command that is run is part of the activity, and who was stood for is the delegate', () => {
+test('kubernetes: an executed command is part of the activity, and an impersonated user is the delegate', () => {
   const event = eventOf(
     'kubernetes',
     kubernetes(

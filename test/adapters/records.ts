@@ -1,4 +1,4 @@
-/** Records of other programs, with invented names, in the forms that they have been seen in; each is a function of what differs. */
+/** Realistic records of other programs with invented names; each function takes the varying members. */
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -63,7 +63,7 @@ const awsUser: Members = {
   userName: 'zoe',
 };
 
-/** Somebody who came by a role, in a session. */
+/** A person with a role, in a session. */
 function awsSession(role: string, session: string, more: Members = {}): Members {
   return {
     type: 'AssumedRole',
@@ -76,7 +76,7 @@ function awsSession(role: string, session: string, more: Members = {}): Members 
   };
 }
 
-/** `session`: who came by a role, instead of the user. */
+/** `session`: a person with a role, instead of the user. */
 export function aws(
   eventName: string,
   requestParameters: Members | null,

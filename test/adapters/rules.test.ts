@@ -9,9 +9,9 @@ import { map, organization, spelledJson, storableJson, storableName } from '../o
 import { mappedBy, mappingOf } from '../support/mappings.ts';
 import { checkSource } from '../ocsf/ocsf110-support.ts';
 
-/** What holds for records of every kind (contract: Source adapters). */
+/** Rules for records of every kind (contract: Source adapters). */
 
-/** The first record of a kind's sample, as text without what would be redacted. */
+/** The first record of a sample, without members that would be redacted. */
 function sampleOf(name: string): string {
   const ending = ['github', 'json'].includes(name) ? 'ndjson' : 'json';
   const text = readFileSync(new URL(`../fixtures/adapters/${name}.${ending}`, import.meta.url), 'utf8');
@@ -22,13 +22,13 @@ function sampleOf(name: string): string {
   return JSON.stringify(Array.isArray(list) ? list[0] : list).replaceAll('"authorization"', '"permission"');
 }
 
-/** The record with one more member, last. */
+/** The record with one more member at the end. */
 const withMember = (record: string, name: string, value: string): string =>
   `${record.slice(0, -1)},${JSON.stringify(name)}:${value}}`;
 
 const mapper = new RequestMapper({ appName: 'app', redactKeys: [] });
 
-/** What the endpoint answers to a body with `from`, or to one of source events. */
+/** The endpoint's answer to a body with `from`, or to source events. */
 function answerTo(body: string, adapter?: string) {
   const kind = {
     form: 'json',
@@ -42,7 +42,7 @@ function answerTo(body: string, adapter?: string) {
   return outcome.kind === 'answered' ? outcome.answer : assert.fail(outcome.detail);
 }
 
-/** The source event as it is stored, of a record that must be taken. */
+/** The stored source event of a record that must be accepted. */
 function storedOf(name: string, record: string): { readonly source: string; readonly timeMicros: number } {
   const event = mappedBy(mappingOf(name), record);
   if (typeof event === 'string') assert.fail(event);
@@ -64,7 +64,7 @@ test('actor and user of a record, which are copied whole, are redacted in each p
 const digits =
   '{"z":1.50,"a":12345678901234567890.10,"e":1E+2,"n":null,"7":-0.0,"l":[null,{"b":1,"a":2}],"t":"\\u00e9"}';
 
-/** Members that no mapping knows, so that none of them is used up. */
+/** Members that no mapping knows, so all are left. */
 const others = spelledJson(
   fc.dictionary(
     storableName.map((name) => `zz${name}`),

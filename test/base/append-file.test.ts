@@ -14,7 +14,7 @@ describe('a file that is appended to', () => {
   });
   after(() => removeDirectory(directory));
 
-  test('is written where its writer says that it ends', async () => {
+  test('appends at the writer’s end of the file', async () => {
     const path = join(directory, 'data');
     const file = await AppendFile.open(path);
     await file.append(Buffer.from('one two'));

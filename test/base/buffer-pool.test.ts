@@ -53,7 +53,7 @@ test('very large buffers are not pooled', () => {
   assert.notEqual(taken(pool, 20_000 * kibibyte), large);
 });
 
-test('what is not needed is kept for a while and then let go, and what is needed stays', async () => {
+test('unused buffers are kept for a while, then freed; used ones stay', async () => {
   const pool = poolOf(4096 * kibibyte, 5);
   const leases = [pool.take(512 * kibibyte), pool.take(128 * kibibyte)];
   const [idle, busy] = leases.map(({ memory }) => memory);

@@ -54,7 +54,7 @@ describe('lock of the data directory', () => {
     }
   });
 
-  it('tells who holds it, and for what', async () => {
+  it('names its holder and the kind of process', async () => {
     assert.equal(await lockHolder(directory), undefined);
     const lock = await lockDirectory(directory, 'server');
     assert.deepEqual(await lockHolder(directory), { kind: 'server', pid: process.pid, isHere: true });
@@ -62,7 +62,7 @@ describe('lock of the data directory', () => {
     assert.equal(await lockHolder(directory), undefined);
   });
 
-  it('is released also while somebody who asked for it does not hang up', async () => {
+  it('is released even if an asking connection stays open', async () => {
     const lock = await lockDirectory(directory);
     const handle = await open(directory, 'r');
     const [name] = (await readdir(directory)).filter((one) => one.startsWith('lock.'));
@@ -97,7 +97,7 @@ describe('lock of the data directory', () => {
     return child;
   }
 
-  it('is held by a process that is stopped, however many have asked it', async (t) => {
+  it('stays with a suspended process, after any number of requests', async (t) => {
     const child = await holder();
     child.kill('SIGSTOP');
     const [name = ''] = await readdir(directory);

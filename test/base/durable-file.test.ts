@@ -20,7 +20,7 @@ after(() => removeDirectory(root));
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
-test('directories are made with those above them, or it is told why they cannot be', async () => {
+test('directories are made with their parents, or the error names the reason', async () => {
   const path = join(root, 'a', 'b');
   await makeDirectories(path);
   await makeDirectories(path);
@@ -34,7 +34,7 @@ test('directories are made with those above them, or it is told why they cannot 
 });
 
 describe('a file that is replaced', () => {
-  test('has its new content and mode 0600, whatever an earlier attempt has left', async () => {
+  test('has its new content and mode 0600, after any earlier attempt', async () => {
     const path = join(root, 'replaced');
     assert.equal(await readIfThere(path), undefined);
     await writeFile(`${path}.tmp`, 'of a killed process', { mode: 0o644 });
@@ -56,7 +56,7 @@ describe('a file that is replaced', () => {
   });
 });
 
-test('a file that is there and cannot be read is named, as the system does not', async () => {
+test('the error of an unreadable file names it', async () => {
   // A directory is opened like a file, and only its reading fails, as on a disk that has failed.
   const path = join(root, 'unreadable');
   await mkdir(path);

@@ -46,7 +46,7 @@ function createScene(options: Partial<FairQueueOptions> = {}) {
 const refusedNames = (scene: ReturnType<typeof createScene>) => scene.refused.map(([name]) => name);
 
 describe('a fair queue', () => {
-  test('gives one organization no more than its share, and what is free to others at once', async () => {
+  test('limits one organization to its share, and gives free slots to others immediately', async () => {
     const { started, ask } = createScene();
     for (const name of ['a1', 'a2', 'a3']) ask('a', name);
     ask('b', 'b1');
@@ -86,7 +86,7 @@ describe('a fair queue', () => {
     );
   });
 
-  test('refuses who has waited too long', async () => {
+  test('refuses a task that has waited too long', async () => {
     const scene = createScene({ slots: 1, waitMs: 20 });
     scene.ask('a', 'a1');
     scene.ask('a', 'a2');
@@ -125,7 +125,7 @@ describe('a fair queue', () => {
     assert.deepEqual(queue.size(), { running: 1, waiting: 0 });
   });
 
-  test('in any history the bounds hold, nobody is forgotten, and the fewest goes first', async () => {
+  test('in any history the bounds apply, each task runs, and the fewest goes first', async () => {
     const step = fc.record({
       organization: fc.constantFrom('a', 'b', 'c'),
       ends: fc.nat(20),

@@ -15,7 +15,7 @@ test('texts that differ in case alone fold to one text', () => {
   assert.notEqual(foldCase('ı'), foldCase('i'), 'a dotless i is a letter of its own');
 });
 
-test('folding twice changes nothing more, and each letter is among the spellings of what it folds to', () => {
+test('folding is idempotent, and each letter is among the spellings of its folded form', () => {
   for (let code = 0; code < 0x1f000; code++) {
     if (code === 0xd800) code = 0xe000;
     const one = String.fromCodePoint(code);

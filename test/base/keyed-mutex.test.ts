@@ -4,7 +4,7 @@ import { setImmediate as settled } from 'node:timers/promises';
 import { KeyedMutex } from '../../src/base/waiting/keyed-mutex.ts';
 
 describe('a keyed mutex', () => {
-  test('runs work of one key in turn, after failures too, and that of others meanwhile', async () => {
+  test('serializes work of one key, after failures too, and runs other keys concurrently', async () => {
     const mutex = new KeyedMutex();
     const log: string[] = [];
     const work = (name: string) => async (): Promise<string> => {

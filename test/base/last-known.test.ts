@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { eventually } from '../support/http.ts';
 import { LastKnown } from '../../src/base/waiting/last-known.ts';
 
-test('who is silent is asked once and waited for a moment, and the last answer is given with its age', async () => {
+test('a silent source is asked once with a short wait, and the last answer is given with its age', async () => {
   const answers: ((value: string) => void)[] = [];
   const known = new LastKnown(20, () => new Promise<string>((resolve) => answers.push(resolve)));
   assert.equal(await known.get(), undefined);

@@ -19,7 +19,7 @@ test('the package of the HTTP library follows the release of Node and the C libr
   assert.equal(chosen('v24.0.0', undefined, 'darwin'), 'uwebsockets');
 });
 
-test('where nothing fits, one line says what to take', () => {
+test('without a suitable package one line names the supported releases', () => {
   const refused = (node: string, glibc: string | undefined) => choose(node, glibc).refusal ?? '';
   assert.match(
     refused('v24.1.0', '2.36'),

@@ -30,7 +30,7 @@ test('a turn that takes long is followed by one, not by all that were due', asyn
   assert.equal(slow, 2);
 });
 
-test('a failure is told and followed by the next turn; one that the stop makes is not told', async () => {
+test('a failure is logged and the next turn follows; one caused by the stop is not logged', async () => {
   const told: unknown[] = [];
   let turns = 0;
   const failing = new Repeated(

@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../support/directories.ts';
 
 const doesAnswer = ({ url }: { readonly url: string }) => answers(url, 10_000);
 
-test('a server is found on its own directory, and neither on a copy of it nor once the lock is gone', async () => {
+test('a server is found on its own directory, but not on a copy or after it ended', async () => {
   const parent = await temporaryDirectory();
   const [original, copy] = [join(parent, 'original'), join(parent, 'copy')];
   await mkdir(original);

@@ -18,7 +18,7 @@ test('an answer is shared while it is asked for and for a while after, then aske
   assert.equal(await short(), 3);
 });
 
-test('a failure reaches those who wait for it and nobody after them', async () => {
+test('a failure reaches only those that wait for it', async () => {
   let asked = 0;
   const share = memoizeFor(60_000, async () => {
     asked += 1;

@@ -35,7 +35,7 @@ function outputOf(command: string, argumentsBefore: readonly string[], bytes: Bu
 }
 
 describe('a .zip', () => {
-  test('has its files, whatever is in them', async () => {
+  test('has its files with any content', async () => {
     const file = fc.record({ name: fc.string({ minLength: 1 }), bytes: fc.uint8Array({ maxLength: 500 }) });
     const list = fc.uniqueArray(file, { selector: ({ name }) => name, maxLength: 5 });
     await fc.assert(

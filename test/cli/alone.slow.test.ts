@@ -8,7 +8,7 @@ import { silentLog, startEngine } from '../support/engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { runCli } from '../support/server.ts';
 
-/** The commands as processes of their own, with no server beside them. */
+/** Commands in their own processes, without a server. */
 
 let dataDir: string;
 before(async () => {
@@ -20,7 +20,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   const made = await runCli(['org', 'create', '--slug', 'solo', '--name', 'Solo', '--json'], { dataDir });
   assert.deepEqual([made.code, made.stderr], [0, '']);
   assert.equal(existsSync(join(dataDir, 'engine.json')), false);
-  // Several at once take turns: none may use an engine that ends with another's work.
+  // Concurrent commands take turns: none may use an engine that another one ends.
   const keys = await Promise.all(
     ['read', 'write'].map((scopes) =>
       runCli(['key', 'create', '--org', 'solo', '--scopes', scopes], { dataDir }),
@@ -29,16 +29,16 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   for (const { code, stderr } of keys) assert.equal(code, 0, stderr);
   const listed = await runCli(['key', 'list', '--json'], { dataDir });
   assert.equal(JSON.parse(listed.stdout).length, keys.length);
-  // No server has run, so none has made a key or signed.
+  // Without a server there is no evidence key and no signature.
   const verified = await runCli(['verify', '--org', 'solo'], { dataDir });
   assert.equal(verified.code, 1, verified.stderr);
   assert.match(verified.stdout, /unproven: no checkpoint is signed by a trusted key/);
-  // Of a restored directory it is the operator who brings the secrets.
+  // The operator adds the secrets to a restored directory.
   const env = { OIDC_PROVIDER: 'http://auditlog@127.0.0.1:1' };
   assert.match((await runCli(['doctor', '--quick'], { dataDir, env })).stdout, /LOOK AT +sign_on/);
   assert.equal(existsSync(join(dataDir, 'session-secret')), false);
 
-  // What the commands changed is in the audit events of the organization.
+  // The organization's events show the changes of the commands.
   const { id } = JSON.parse(made.stdout) as { id: string };
   const engine = await startEngine(dataDir);
   const storage = openStorage(engine.connection, silentLog);
@@ -59,7 +59,7 @@ test('a command starts the engine for itself, leaves nothing running, and the ne
   }
 });
 
-test('doctor names a part that none of its other checks can read, and goes on', async () => {
+test('doctor names an unreadable part that its other checks do not read, and continues', async () => {
   const engine = join(dataDir, 'engine');
   const found = await readdir(engine, { recursive: true });
   const files = found.filter(

@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { formatMicros } from '../../src/base/time/timestamp.ts';
-import { BackupPlace } from '../../src/backup/place.ts';
+import { BackupDirectory } from '../../src/backup/backup-directory.ts';
 import { backupSteps } from '../../src/backup/tables.ts';
 import { BackupRun } from '../../src/backup/take.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -26,7 +26,7 @@ import { eventually } from '../support/http.ts';
 import { JournalEvents } from '../support/journal-events.ts';
 import { type CliAnswer, printed, runCli, runCliHere } from '../support/server.ts';
 
-/** Backups of an engine that no server uses, into one directory after the other. */
+/** Backups of an engine without a server, into successive directories. */
 let acme: string;
 let globex: string;
 
@@ -39,7 +39,7 @@ interface Backup {
 
 let source: TestEngine;
 let directory: Directory;
-/** Directories of this file, one below the other. */
+/** Directory of all others in this file. */
 let root: string;
 before(async () => {
   [source, root] = await Promise.all([startTestEngine(), temporaryDirectory()]);
@@ -57,7 +57,7 @@ after(async () => {
   if (root !== undefined) await removeDirectory(root);
 });
 
-/** The id of a new organization, whose events are stored. */
+/** The id of a new organization with stored events. */
 async function organizationOf(slug: string): Promise<string> {
   const { id } = await directory.change(operatorCall, createOrganization({ slug, name: slug }));
   await new JournalEvents(source.storage, createRecorder(source.storage), id).hand();
@@ -79,7 +79,7 @@ async function recordOn(day: string, count: number): Promise<void> {
   await record(globex, events.slice(0, count / 3));
 }
 
-/** Every row of every table that is backed up, as text; without what a restore records. */
+/** Every row of every backed-up table, as text; without the rows of a restore. */
 async function contents(storage: Storage): Promise<Record<string, unknown[]>> {
   const tables = Object.values(backupSteps).flat();
   const rows = tables.map(async (name) => {
@@ -129,14 +129,14 @@ test('everything comes back as it was, from a full backup and one on it, in a di
       );
       assert.equal(Number(row?.events), 2);
     });
-    // Nothing is ever restored over it.
+    // A restore never overwrites data.
     refused(await restore(target, '--from', place), /restore into an empty directory/);
   }
   assert.equal((await taken(place, '--full')).base, null);
   await rm(join(source.dataDir, 'session-secret'));
 });
 
-test('a backup is a full one once the last is larger than half of that which it stands on', async () => {
+test('a backup is full if the last increment exceeds half of its base', async () => {
   const place = join(root, 'growing');
   const first = await taken(place);
   await recordOn('2024-03-20', 1_500);
@@ -147,7 +147,7 @@ test('a backup is a full one once the last is larger than half of that which it 
 test('every file that is missing, altered or new is named, and nothing is restored', async () => {
   const directory = join(root, 'damaged');
   const { id } = await taken(directory);
-  const place = new BackupPlace(directory);
+  const place = new BackupDirectory(directory);
   const chain = await place.chainOf();
   const look = async () =>
     (await place.findings(chain, () => undefined)).map(({ kind, path }) => [kind, path]);
@@ -198,13 +198,13 @@ test('every file that is missing, altered or new is named, and nothing is restor
   refused(await backUp('--verify', directory), new RegExp(`${id}, which ${second.id} extends, is missing`));
 });
 
-test('a run that was killed is noted, and nothing stands on it; wrong options are refused', async () => {
+test('a killed run is reported and never extended; wrong options are refused', async () => {
   const place = join(root, 'refusing');
   const { id } = await taken(place);
   await mkdir(join(place, `${id.replace(/.$/, 'x')}.unfinished`));
-  const inFuture = await new BackupPlace(place).nextId(Date.now() + 86_400_000);
+  const inFuture = await new BackupDirectory(place).nextId(Date.now() + 86_400_000);
   await mkdir(join(place, inFuture));
-  assert.ok((await new BackupPlace(place).nextId(Date.now())) > inFuture, 'the clock was set back');
+  assert.ok((await new BackupDirectory(place).nextId(Date.now())) > inFuture, 'the clock was set back');
   await rm(join(place, inFuture), { recursive: true });
   assert.match((await taken(place)).notes.join(), /unfinished belongs to an interrupted or running backup/);
   const used = join(root, 'used');
@@ -230,7 +230,7 @@ test('a directory is marked before the backup is looked at: no command uses one 
   const environment = { ...process.env, DATA_DIR: target, PORT: '0' };
   const command = (...args: string[]) =>
     spawn(process.execPath, [...cliCommand, ...args], { cwd: projectRoot, env: environment });
-  // A pipe that nobody writes to: the restore stands still with the first file that it reads.
+  // A pipe without a writer: the restore blocks at the first file that it reads.
   const sums = join(place, id, 'SHA256SUMS');
   await rename(sums, `${sums}.kept`);
   spawnSync('mkfifo', [sums]);
@@ -251,7 +251,7 @@ test('a directory is marked before the backup is looked at: no command uses one 
   const served = await runCli(['serve'], { dataDir: target });
   refused({ ...served, stdout: '' }, unfinished, 2);
   assert.deepEqual(await readdir(target), ['restoring']);
-  // As one leaves it that was killed when its engine had some tables.
+  // As after a kill when the engine had some tables.
   await writeFile(join(target, 'restoring'), `${id}\n`);
   for (const name of ['engine/store', 'wal', 'idempotency'])
     await mkdir(join(target, name), { recursive: true });
@@ -298,7 +298,7 @@ const erasureOf = (): Parameters<typeof beginErasure>[0] => {
 const begin = () => directory.change(operatorCall, beginErasure(erasureOf(), []));
 const carryOut = (erasure: StoredErasure) => carryOutErasure({ storage: source.storage, directory }, erasure);
 
-test('nothing stands on a backup that still has a person who was erased since, and an erasure that begins or ends meanwhile ends it', async () => {
+test('no increment extends a backup with a person erased since, and an erasure during a backup ends it', async () => {
   const place = join(root, 'erased');
   await taken(place);
   const erasure = await begin();
@@ -327,18 +327,18 @@ test('nothing stands on a backup that still has a person who was erased since, a
     const storage = Object.assign(Object.create(source.storage) as Storage, { command });
     const session = { storage, config: loadConfig({ DATA_DIR: source.dataDir }), isShared: true };
     const options = { momentMs: Date.now(), isFull: false, withSecrets: false, isFullSpeed: true };
-    const run = new BackupRun(session, { ...options, place: new BackupPlace(place) });
+    const run = new BackupRun(session, { ...options, place: new BackupDirectory(place) });
     const before = await readdir(place);
     await assert.rejects(() => run.run(), /an erasure of a person began or ended meanwhile; run this again/);
     assert.deepEqual(await readdir(place), before);
   }
 });
 
-/** Where a user may have mounts of its own, the test needs no rights for a small disk. */
+/** With user namespaces the test needs no rights for a small disk. */
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
 const unlessMount = mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk';
 
-test('a disk that is too small is named, and one that fills up ends a backup, of which nothing is left', {
+test('a disk that is too small is named, and one that fills up ends the backup without a trace', {
   skip: unlessMount,
 }, async () => {
   const place = join(root, 'for-disk');

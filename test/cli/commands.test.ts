@@ -20,7 +20,7 @@ import { everyCommand } from './every-command.ts';
 import '../support/strict-writer.cjs';
 import { projectRoot } from '../support/project-root.ts';
 
-/** The commands in this process, beside a running engine; of a server there is nothing else, so what they record is in the journal alone. */
+/** Commands in this process, beside an engine without a server: their events are only in the journal. */
 
 let engine: TestEngine;
 before(async () => {
@@ -65,7 +65,7 @@ async function run(
   return { code, ...said, events: texts.map((text) => JSON.parse(text) as OwnEvent) };
 }
 
-/** The JSON that a command printed; it must have succeeded without a word of complaint. */
+/** The JSON output of a command; it must succeed without a message. */
 async function json(args: readonly string[], stdin?: string): Promise<Record<string, unknown>> {
   const answer = await run([...args, '--json'], stdin === undefined ? {} : { stdin });
   assert.deepEqual([answer.code, answer.error], [0, '']);
@@ -77,7 +77,7 @@ async function list(args: readonly string[]): Promise<Record<string, unknown>[]>
   return (await json(args)) as unknown as Record<string, unknown>[];
 }
 
-/** The first run of a command records these actions; a second one changes nothing, records nothing and answers alike. */
+/** The first run records these actions; a repeat changes and records nothing, and prints the same. */
 async function recordsOnce(args: readonly string[], ...expected: readonly (number | { stdin: string })[]) {
   const actions = expected.filter((one) => typeof one === 'number');
   const more = expected.find((one) => typeof one === 'object');
@@ -128,7 +128,7 @@ describe('organizations', () => {
     assert.equal(other.events.length, 1);
   });
 
-  test('set makes all that it is told, or nothing', async () => {
+  test('set applies all options, or none', async () => {
     await json(['org', 'create', '--org', 'two-changes', '--name', 'Two']);
     const set = ['org', 'set', '--org', 'two-changes', '--passwords', 'off', '--force'];
     const wrong = await run([...set, '--receipts', 'bogus']);
@@ -155,7 +155,7 @@ describe('organizations', () => {
     assert.deepEqual([codes, await passwords()], [[1221, 5011, 5013], false]);
   });
 
-  test('a command to repeat is one that a shell reads back, without what it replaces', () => {
+  test('a printed command to repeat can be pasted into a shell, without replaced options', () => {
     const args = ['org', 'set', '--name', "It's $HOME", '--confirm', '4', '--dry-run', '--org=a'];
     const expected = String.raw`auditlog org set --name 'It'\''s $HOME' --org=a --confirm 5`;
     assert.equal(commandWith(args, '--confirm', '5'), expected);
@@ -238,7 +238,7 @@ describe('users', () => {
   });
 
   test('create looks at organization, address and role before it asks for the password', async () => {
-    // Without --password-stdin and a terminal, a question would end in another complaint.
+    // Without --password-stdin and without a terminal, the prompt would fail otherwise.
     const ask = user.filter((arg) => arg !== '--password-stdin');
     const swapped = (from: string, to: string) => ask.map((arg) => (arg === from ? to : arg));
     for (const [args, code, words] of [
@@ -332,7 +332,7 @@ describe('keys', () => {
     assert.match((await run(['key', 'list'])).out, new RegExp(`${id} +cli +read,write .*revoked`));
   });
 
-  test('a key of all organizations only writes and is nobody’s event', async () => {
+  test('a key of all organizations only writes and has no event', async () => {
     const answer = await run(['key', 'create', '--all-organizations', '--scopes', 'write', '--json']);
     const made = JSON.parse(answer.out);
     assert.deepEqual([made.organization, made.scopes, made.expires_at], [null, ['write'], null]);
@@ -348,7 +348,7 @@ describe('keys', () => {
   });
 });
 
-test('what cannot be printed is told in a line, and the command fails', () => {
+test('a failed write of output is one line, and the command fails', () => {
   const command = [process.execPath, ...cliCommand, 'completion', 'bash']
     .map((word) => `'${word}'`)
     .join(' ');
@@ -471,7 +471,7 @@ describe('exit codes', () => {
     assert.equal(answer.out.trim().split('\n').length, 1);
   });
 
-  test('2: a data directory that cannot be, also for doctor, which tells of damage otherwise', async () => {
+  test('2: an impossible data directory, also for doctor, which else reports damage', async () => {
     for (const command of [['org', 'list'], ['doctor']]) {
       const answer = await run(command, { environment: { DATA_DIR: '/dev/null/data' } });
       assert.equal(answer.code, 2, answer.out + answer.error);
@@ -535,7 +535,7 @@ test('version has the newest migration and the format of the log that this relea
   assert.match(text, new RegExp(`tables up to migration ${newest}, log of format ${formatVersion}\n$`));
 });
 
-test('--version is that of the package', async () => {
+test('--version prints the version of the package', async () => {
   const { version } = JSON.parse(readFileSync(new URL('package.json', projectRoot), 'utf8'));
   const answer = await run(['--version']);
   assert.deepEqual([answer.code, answer.out, answer.error], [0, `${version}\n`, '']);
@@ -568,7 +568,7 @@ describe('completion', () => {
     assert.deepEqual(offered('user', 'set'), ['set-role', 'set-password']);
     assert.deepEqual(offered('export', '--org', 'acme', '--file-n'), ['--file-name']);
     assert.deepEqual(offered('key', 'rotate', 'nothing', '--gr'), ['--grace']);
-    // Values, where they are few; of others nothing, so that the shell offers files.
+    // Values if they are few; otherwise nothing, so that the shell offers files.
     for (const [words, values] of [
       ['export --format', 'ndjson json csv parquet'],
       ['export --schema', 'default ocsf'],
@@ -582,7 +582,7 @@ describe('completion', () => {
     ] as const)
       assert.deepEqual(offered(...words.split(' '), '').toSorted(), values.split(' ').toSorted(), words);
     assert.deepEqual(offered('completion', 'z'), ['zsh']);
-    // A package of the project is run by npx, which runs others, too.
+    // npx runs the project's package, and others.
     assert.deepEqual(offeredTo('npx', 'auditlog', 'export', '--format', 'pa'), ['parquet']);
     assert.deepEqual(offeredTo('npx', 'auditlog', 'user', 'set-r'), ['set-role']);
     assert.deepEqual(offeredTo('npx', 'vite', 'ex'), ['']);

@@ -7,7 +7,7 @@ import { flipBit } from '../support/flip-bit.ts';
 import { type CliAnswer, printed, runCliHere } from '../support/server.ts';
 import { commandsThat, lineOf } from './every-command.ts';
 
-/** Files of any table are harmed: doctor names them and says what to do, and no command shows text of the engine. */
+/** Damages files of every table: `doctor` names them with a remedy, and no command shows text of the engine. */
 
 const engineText = /DB::|Exception|Code: \d|while reading|checksum|codec|\/store\//i;
 
@@ -52,7 +52,7 @@ interface Finding {
   readonly remedy: string;
 }
 
-/** What doctor finds of the parts of tables. */
+/** Findings of `doctor` about parts of tables. */
 async function damagedParts(): Promise<readonly Finding[]> {
   const { stdout, stderr } = await command(['doctor', '--json']);
   assert.doesNotMatch(stdout + stderr, engineText);
@@ -61,7 +61,7 @@ async function damagedParts(): Promise<readonly Finding[]> {
   return checks.find(({ name }) => name === 'parts_readable')?.findings ?? [];
 }
 
-test('doctor finds damaged evidence, and a command that meets it says so and points to doctor', async () => {
+test('doctor finds damaged evidence, and a command that reads it names doctor', async () => {
   const { storage } = engine;
   const [organization] = printed(await command(['org', 'list', '--json'])) as { id: string }[];
   await storage.insertRows('evidence_tiles', [{ org: organization?.id, width: 1 }]);
@@ -108,7 +108,7 @@ test('every table is looked at, and no command shows text of the engine', async 
   assert.deepEqual(found.map(({ id }) => id).toSorted(), ids.toSorted());
 
   const names = [...commandsThat('data'), 'init', 'org create'].filter(
-    // They ask the server alone, or are looked at by themselves.
+    // They only ask the server, or have their own tests.
     (name) => !['status', 'stop', 'doctor', 'doctor --repair'].includes(name),
   );
   for (const name of names) {
@@ -120,7 +120,7 @@ test('every table is looked at, and no command shows text of the engine', async 
   }
 });
 
-test('what the service makes anew is taken out by --repair, after which it works again', async () => {
+test('--repair detaches damaged parts of rebuilt tables, and the service works again', async () => {
   const { stdout, code } = await command(['doctor', '--repair', '--json']);
   const { tables } = JSON.parse(stdout) as { tables: { table: string; parts_taken_out: string[] }[] };
   assert.equal(code, 0);

@@ -35,7 +35,7 @@ function startDemo(args: readonly string[]): ChildProcess {
   });
 }
 
-/** Runs a demo until it is ready, hands it over, and stops it; it must end with 0. */
+/** Runs a demo until it is ready, passes it on, and stops it; it must exit with 0. */
 async function withDemo(args: readonly string[], use: (facts: Facts) => Promise<void>): Promise<void> {
   const demo = startDemo(args);
   const ended = once(demo, 'exit') as Promise<[number | null]>;
@@ -68,7 +68,7 @@ test('shows two organizations with events, keys and logins, and leaves nothing b
       facts.organizations.map(({ organization }) => organization),
       ['acme', 'globex'],
     );
-    // And the events of two organizations, six users and two keys that were made.
+    // And the events of making two organizations, six users and two keys.
     assert.equal((await total(facts, 0)) + (await total(facts, 1)), 6000 + 10);
     for (const { logins } of facts.organizations) {
       assert.deepEqual(
@@ -91,7 +91,7 @@ test('shows two organizations with events, keys and logins, and leaves nothing b
   );
 });
 
-test('in a directory of its own it goes on where it was, with new passwords and keys and the same clues', async () => {
+test('in its own directory it continues, with new passwords and keys and the same clues', async () => {
   const args = ['--data-dir', join(root, 'kept'), '--events', '400'];
   let first: Facts | undefined;
   await withDemo(args, async (facts) => {
@@ -99,7 +99,7 @@ test('in a directory of its own it goes on where it was, with new passwords and 
   });
   await withDemo(args, async (facts) => {
     assert.equal(facts.events, 0);
-    // And the events of what both demos have made: six passwords and two keys came with the second.
+    // And the events of both demos: six passwords and two keys came with the second.
     assert.equal(
       (await total(facts, 0)) + (await total(facts, 1)),
       5500 + 10 + 8,

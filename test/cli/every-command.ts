@@ -2,18 +2,18 @@ import { strict as assert } from 'node:assert';
 import { runCli } from '../../src/cli/program.ts';
 import type { CliDeps } from '../../src/cli/context.ts';
 
-/** What a command does with the data directory. */
+/** A command's use of the data directory. */
 type Needs =
-  /** It refuses one without data. */
+  /** Refuses one without data. */
   | 'data'
-  /** It makes the data. */
+  /** Makes the data. */
   | 'none'
-  /** It does not look there. */
+  /** Does not use it. */
   | 'nothing';
 
 interface EveryCommand {
   readonly needs: Needs;
-  /** Words behind the name that make it do its work; `DIR` stands for a directory for files. */
+  /** Arguments with which it does its work; `DIR` stands for a directory for files. */
   readonly args: readonly string[];
   readonly stdin?: string;
 }
@@ -21,7 +21,7 @@ interface EveryCommand {
 const org = ['--org', 'acme'];
 const stdin = 'correct horse battery';
 
-/** All commands by their names. */
+/** All commands by name. */
 export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   serve: { needs: 'none', args: [] },
   demo: { needs: 'none', args: [] },
@@ -64,7 +64,7 @@ export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   'doctor --repair': { needs: 'data', args: [] },
   backup: { needs: 'data', args: ['--to', 'DIR/backups'] },
   erase: { needs: 'data', args: [...org, '--email', 'ann@acme.example'] },
-  // Without CLICKHOUSE_URL there are none.
+  // There are none without CLICKHOUSE_URL.
   forward: { needs: 'nothing', args: ['--url', 'http://127.0.0.1:9'] },
   'ocsf validate': { needs: 'nothing', args: ['DIR/no-file'] },
   version: { needs: 'nothing', args: [] },
@@ -72,24 +72,24 @@ export const everyCommand: Readonly<Record<string, EveryCommand>> = {
   environment: { needs: 'nothing', args: [] },
 };
 
-/** Names of commands by what they do with the data directory. */
+/** Names of commands by their use of the data directory. */
 export const commandsThat = (needs: Needs): string[] =>
   Object.keys(everyCommand).filter((name) => everyCommand[name]?.needs === needs);
 
-/** The command line of one of them. */
+/** The command line of a command. */
 export function lineOf(name: string, directory: string): { args: string[]; stdin: string } {
   const { args, stdin: input = '' } = everyCommand[name] ?? assert.fail(name);
   const words = [...name.split(' '), ...args];
   return { args: words.map((word) => word.replace(/^DIR/, directory)), stdin: input };
 }
 
-/** Commands that do something, as the program has them: those with others below them only group these. */
+/** The program's commands, without those that only group others. */
 export async function namesInProgram(): Promise<string[]> {
   let script = '';
   const deps = { environment: {}, io: { out: (text: string) => (script += text) } };
   assert.equal(await runCli(['completion', 'bash'], deps as unknown as CliDeps), 0);
   const paths = Array.from(script.matchAll(/^ {4}'auditlog ([^']+)'\)/gm), ([, path = '']) => path);
-  // The script has options, too, with the values that they take.
+  // The script also has options with values.
   const commands = paths.filter((path) => !path.includes(' -'));
   return commands.filter((path) => !commands.some((other) => other.startsWith(`${path} `)));
 }

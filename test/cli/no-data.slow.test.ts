@@ -9,7 +9,7 @@ import { type PlainEngine, startPlainEngine } from '../support/plain-engine.ts';
 import { printed, runCliHere } from '../support/server.ts';
 import { commandsThat, lineOf } from './every-command.ts';
 
-/** Commands with CLICKHOUSE_URL: the data is in the server, whatever there is of DATA_DIR. */
+/** Commands with CLICKHOUSE_URL: the data are in the server, with or without a DATA_DIR. */
 
 let root: string;
 let engine: PlainEngine;
@@ -24,9 +24,9 @@ after(async () => {
 const run = (args: readonly string[], stdin?: string) =>
   runCliHere(args, { dataDir: join(root, 'absent'), env: engine.env, stdin });
 
-/** These are about the server of a DATA_DIR. */
+/** These concern the server of a DATA_DIR. */
 const ofDirectory = ['status', 'stop'];
-/** The parts of a ClickHouse server are its own affair. */
+/** A ClickHouse server manages its own parts. */
 const notWithServer = ['backup', 'doctor --detach', 'doctor --record-missing', 'doctor --repair'];
 const ofData = commandsThat('data').filter((name) => ![...ofDirectory, ...notWithServer].includes(name));
 
@@ -46,7 +46,7 @@ test('in a server without data they name the database, end with 2 and make nothi
   for (const name of ofData) {
     const { args, stdin } = lineOf(name, root);
     const { code, stdout, stderr } = await run(args, stdin);
-    // One of a person needs the secret of the servers first.
+    // The erasure of a person first needs the servers' secret.
     const words =
       name === 'erase' ? /PSEUDONYM_SECRET is not set/ : /There is no data in the database "audit" of the/;
     assert.match(stderr, words, name);

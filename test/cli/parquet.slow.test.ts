@@ -19,12 +19,12 @@ import { map } from '../ocsf/arbitrary.ts';
 import { type OcsfEvent, sourceText, ocsf110Text } from '../ocsf/ocsf110-support.ts';
 import { eventsOfParquet, groupsOfParquet } from '../support/parquet.ts';
 
-/** Parquet of events of OCSF 1.1.0: the same events as NDJSON, by class and day. */
+/** OCSF 1.1.0 as Parquet: the same events as NDJSON, by class and day. */
 
 const dayMicros = 86_400_000_000;
 const endMicros = 1_788_300_000_000_000;
 let directory: string;
-/** Newest first: of every activity there is, and of the demo, over five days. */
+/** Newest first: events of every activity and of the demo, over five days. */
 let lines: readonly string[];
 
 before(async () => {
@@ -72,7 +72,7 @@ test('random events are the same, too', async () => {
   assert.deepEqual(await eventsOfParquet(await wholeFile(texts)), texts.map(parsed));
 });
 
-test('numbers keep their digits, and what is unmapped its text', async () => {
+test('numbers keep their digits, and unmapped its text', async () => {
   const source =
     '{"time":1700000000123456,"message":{"action":2001,"target":"a.txt","extra":{"fileSize":123456789012345678,"n":1.10,"unmapped":{"x":2E3}}}}';
   const text = ocsf110Text(source);
@@ -84,7 +84,7 @@ test('numbers keep their digits, and what is unmapped its text', async () => {
   assert.equal(file.size, 123_456_789_012_345_678n);
   assert.ok(text.includes(`,"unmapped":${unmapped as string}}`), unmapped as string);
   assert.match(unmapped as string, /"n":1\.10,"unmapped":\{"x":2E3\}/);
-  // What an event has not is absent as a whole, and no object of nulls.
+  // An absent object is null, not an object of nulls.
   assert.deepEqual([endpoint.port, user], [null, undefined]);
 });
 
@@ -148,7 +148,7 @@ test('a directory has a file for each class and day, which holds these events al
   assert.equal(existsSync(join(directory, 'whole.partial')), false);
 });
 
-test('what was interrupted leaves nothing that looks whole, and is begun anew', async () => {
+test('an interrupted export leaves nothing complete, and begins again', async () => {
   const made = await PartitionedExport.open(join(directory, 'cut'), 'acme-1');
   for (const text of lines.slice(0, 200)) await made.add(text);
   await assert.rejects(partitioned('cut', lines), /another export to .*cut is running/);
@@ -158,7 +158,7 @@ test('what was interrupted leaves nothing that looks whole, and is begun anew', 
     [existsSync(join(directory, 'cut')), existsSync(join(directory, 'cut.partial'))],
     [false, false],
   );
-  // As a process leaves it that was killed.
+  // As after a kill.
   const left = join(directory, 'cut.partial', 'files', 'account_change', 'eventDay=20000101');
   await mkdir(left, { recursive: true });
   await writeFile(join(left, 'acme-1.parquet'), 'PAR1');

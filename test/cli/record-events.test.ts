@@ -18,7 +18,7 @@ before(async () => {
   ({ storage } = await sharedEngine());
 });
 
-/** An organization, what a command records of it, and where that went. */
+/** An organization, a command's events, and where they were stored. */
 async function setUp(context: TestContext, slug: string) {
   const dataDir = await temporaryDirectory();
   context.after(() => removeDirectory(dataDir));
@@ -38,7 +38,7 @@ async function setUp(context: TestContext, slug: string) {
   return { dataDir, events, recorded, own };
 }
 
-test('without a server a command takes a number above all that a server has taken', async (context) => {
+test('without a server a command takes a number above all earlier ones', async (context) => {
   const { dataDir, events, recorded, own } = await setUp(context, 'lonely-command');
   await recordEvents(own, events);
   const through = await orderThrough(dataDir);

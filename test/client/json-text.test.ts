@@ -22,7 +22,7 @@ test('cuts any envelope into the texts that it was made of, in any spacing', () 
   );
 });
 
-test('refuses every cut of an envelope, and what is none', () => {
+test('refuses every truncated envelope, and other texts', () => {
   const whole = '{"data":[{"a":"\\"]}"},{"b":[1,{}]}],"meta":{"total":2}}';
   assert.equal(readEnvelope(whole).events.length, 2);
   const broken = Array.from({ length: whole.length }, (_, end) => whole.slice(0, end));

@@ -8,7 +8,7 @@ const start = 1_700_000_000_000_000;
 let remote: Remote;
 before(async () => {
   const events = Array.from({ length: 25 }, (_, n) => ({
-    // Ties, and an order of recording that is not that of time.
+    // With ties, and another order of recording than of time.
     time: start + ((n * 7) % 5),
     more: `,"extra_map":{"n":${n},"huge":12345678901234567890.10,"text":"} ] \\" \\\\"}`,
   }));
@@ -42,7 +42,7 @@ async function failure(work: Promise<unknown>): Promise<AuditlogError> {
 }
 
 describe('reading pages', () => {
-  test('walks all pages by what was received', async () => {
+  test('reads all pages by the number of received events', async () => {
     const places = (await collect(client().events({ pageSize: 10 }))).map(placeOf);
     assert.equal(new Set(places).size, 25);
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe('reading pages', () => {
     );
   });
 
-  test('goes on with a search that came less far than the page before, with nothing twice and nothing missed', async () => {
+  test('continues a search that came less far than the page before, without gaps or repeats', async () => {
     const all = Array.from({ length: 25 }, (_, n) => n);
     const instant = (n: number) => `2026-01-01T00:00:${String(n).padStart(2, '0')}Z`;
     const reaches = [20, 4];
@@ -73,7 +73,7 @@ describe('reading pages', () => {
     assert.deepEqual(found.map(placeOf), all);
   });
 
-  test('asks in smaller parts for pages that are too large to be held', async () => {
+  test('requests smaller pages if one is too large for memory', async () => {
     const small = client({ responseBytesMax: 3000 });
     const pages = await collect(small.pages({ limit: 25 }));
     assert.equal(new Set(pages.flatMap(({ events }) => events.map(placeOf))).size, 25);
@@ -126,7 +126,7 @@ describe('reading pages', () => {
     assert.equal(remote.requests.length, 5);
   });
 
-  test('fails with what the service said, at once where a retry would not help', async () => {
+  test('fails with the message of the service, at once if a retry would not help', async () => {
     const error = await failure(client({ apiKey: 'wrong' }).page());
     assert.deepEqual(
       [error.code, error.status, error.title, error.detail],
@@ -160,7 +160,7 @@ describe('reading pages', () => {
 });
 
 describe('following the feed', () => {
-  test('hands out pages with their cursors, and goes on from any of them', async () => {
+  test('returns pages with their cursors, and continues from each of them', async () => {
     const pages = await collect(client().feed({ follow: false, limit: 10 }));
     assert.deepEqual(
       pages.map((page) => [page.events.length, page.hasMore, page.cursor]),
@@ -215,7 +215,7 @@ describe('following the feed', () => {
   });
 });
 
-test('delays are between what the server asked for and one step more', () => {
+test('delays are between Retry-After and one step more', () => {
   const policy = { delayMsMin: 100, delayMsMax: 1000, giveUpAfterMs: 0 };
   for (let attempt = 0; attempt < 40; attempt++) {
     const delay = retryDelayMs(policy, attempt, 50);

@@ -69,7 +69,7 @@ describe('recording', () => {
     assert.equal(remote.requests.length, 1 + 10);
   });
 
-  test('repeats with the same key and body whatever goes wrong, and nothing is stored twice', async () => {
+  test('repeats with the same key and body after any failure, and nothing is stored twice', async () => {
     const faults = [
       (response: Parameters<NonNullable<Remote['fault']>>[1]) => response.destroy(),
       (response: Parameters<NonNullable<Remote['fault']>>[1]) =>
@@ -80,7 +80,7 @@ describe('recording', () => {
     ];
     let at = 0;
     remote.fault = (seen, response) => {
-      // Stored, and then the answer is lost.
+      // Stored, but the answer is lost.
       if (at === 0 && remote.requests.length === 1) {
         const done = response.end.bind(response);
         response.end = (() => {
@@ -109,7 +109,7 @@ describe('recording', () => {
     assert.ok(Math.max(...delays) <= 2_000, `${Math.max(...delays)} ms`);
   });
 
-  test('waits as long as Retry-After says', async () => {
+  test('waits as long as Retry-After', async () => {
     let refused = 0;
     remote.fault = (_, response) => refused++ === 0 && reply(response, 429, {}, { 'retry-after': '1' });
     const { record, flush } = client();
@@ -119,7 +119,7 @@ describe('recording', () => {
     assert.ok(performance.now() - begun >= 1000);
   });
 
-  test('tells which events were refused, also when all were', async () => {
+  test('reports refused events, also if all are', async () => {
     const { record, flush, rejections } = client();
     for (const n of numbers(5)) record(event(n, n % 2 === 1 ? { msg: 'bad' } : {}));
     const report = await flush();
@@ -136,7 +136,7 @@ describe('recording', () => {
     assert.equal(rejections.length, 3);
   });
 
-  test('tells of each event that was refused, however many of a batch', async () => {
+  test('reports each refused event of any batch', async () => {
     const { record, flush, rejections } = client();
     for (const n of numbers(300)) record(event(n, n % 2 === 1 ? { msg: 'bad' } : {}));
     assert.equal((await flush()).rejected, 150);
@@ -144,7 +144,7 @@ describe('recording', () => {
       rejections.map(({ event }) => event.message.action),
       numbers(150).map((n) => 2 * n + 1),
     );
-    // The longest of batches, refused as a whole for reasons of some length.
+    // The largest batch, refused as a whole with long reasons.
     const whole = client({ batch: { events: 10_000 } });
     const error = `/message/timestamp: must be ${'a time '.repeat(20)}`;
     const errors = numbers(10_000).map((index) => ({ index, error }));
@@ -155,7 +155,7 @@ describe('recording', () => {
     assert.equal(whole.rejections.filter((one) => one.error === error).length, 10_000);
   });
 
-  test('divides a batch that is too large, gives up what is refused as a whole, and goes on', async () => {
+  test('divides a batch that is too large, gives up one refused as a whole, and continues', async () => {
     remote.fault = ({ body }, response) => body.split('\n').length > 3 && reply(response, 413, {});
     const { record, flush, errors } = client();
     for (const n of numbers(10)) record(event(n));
@@ -198,7 +198,7 @@ describe('recording', () => {
     assert.deepEqual(counts(), { acknowledged: 1, rejected: 0, failed: 10, dropped: 6, pending: 0 });
   });
 
-  test('waits for as long as it is told, also for more than a timer can', async () => {
+  test('waits as long as asked, even longer than a timer can', async () => {
     const { record, flush, close } = client();
     for (const [n, settle] of [flush, close].entries()) {
       record(event(n));

@@ -5,14 +5,14 @@ import { text as readText } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 
 /**
- * A far service as its documents describe it, over fixed data: what a client talks to when the server at the other
- * end is somebody else's, is older, or fails in ways that ours does not at will.
+ * A service with this API over fixed data, as the client may meet it: of another vendor, older, or failing in ways
+ * that ours cannot on demand.
  */
 
 export interface StoredEvent {
   /** Unix microseconds. */
   readonly time: number;
-  /** Members of the event besides the time and what all events have, as JSON text beginning with a comma, or ''. */
+  /** Members besides the time and the constant ones, as JSON text that begins with a comma, or ''. */
   readonly more?: string;
 }
 
@@ -24,7 +24,7 @@ export interface Seen {
   readonly body: string;
 }
 
-/** Takes a request over: true when it has been answered (or cut) already. */
+/** Handles a request: true if it has answered or cut it. */
 export type Fault = (seen: Seen, response: ServerResponse) => boolean | Promise<boolean>;
 
 export interface Remote {
@@ -32,7 +32,7 @@ export interface Remote {
   /** In the order of recording. */
   readonly events: StoredEvent[];
   readonly requests: Seen[];
-  /** Bodies that POST has stored, each once by idempotency key, as lines. */
+  /** Stored bodies as lines, one for each idempotency key. */
   readonly stored: string[];
   fault: Fault | undefined;
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export interface Remote {
 
 export interface RemoteOptions {
   readonly events?: readonly StoredEvent[];
-  /** False: a server that has no feed. */
+  /** False: a server without a feed. */
   readonly feed?: boolean;
 }
 
@@ -48,11 +48,11 @@ export const remoteKey = 'ak_test_secret';
 
 let answers = 0;
 
-/** The rendering of a stored event in one answer; `logged_time` is new in every one. */
+/** A stored event in one answer, with a new `logged_time` each time. */
 export function rendered({ time, more = '' }: StoredEvent): string {
   answers += 1;
   const logged = 1_800_000_000_000_000 + answers;
-  // Layout may differ from answer to answer.
+  // Layout may vary between answers.
   const space = answers % 7 === 0 ? ' ' : '';
   return (
     `{"category_uid":3,"time":${time},"activity_id":2001,"message":"of \\"note\\", {[\\\\","actor":{}${more},` +

@@ -5,14 +5,14 @@ import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, startServer } from '../support/server.ts';
 import { type Example, goExample, pythonExample, runUnitTests, skipGo, skipPython } from './programs.ts';
 
-/** `npm run test:clients`: the clients of other languages, their own tests, and a server that is killed meanwhile. */
+/** `npm run test:clients`: the clients in other languages, their own tests, and a server that is killed. */
 
 const count = 3000;
 const perSecond = 1000;
 
 async function surviveKill(start: (url: string, key: string) => Example): Promise<void> {
   const dataDir = await temporaryDirectory();
-  // Not one of those that the system gives to connections: the server has to get it again.
+  // Not a port that the system assigns to connections, because the server must get it again.
   const env = { PORT: String(20_000 + Math.floor(Math.random() * 10_000)) };
   let server = await startServer({ dataDir, env });
   try {

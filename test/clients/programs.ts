@@ -8,7 +8,7 @@ import { projectRoot } from '../support/project-root.ts';
 
 const folder = (name: string) => fileURLToPath(new URL(`clients/${name}`, projectRoot));
 
-/** Why a program cannot be run here; false where it can. */
+/** The reason why a program cannot run here; false if it can. */
 export const skipPython =
   spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0
     ? false
@@ -16,9 +16,9 @@ export const skipPython =
 export const skipGo = spawnSync('go', ['version']).status === 0 ? false : 'NOT TESTED: go is not installed';
 
 export interface Example {
-  /** Resolves when half of the events have been recorded. */
+  /** Resolves when half of the events are recorded. */
   readonly half: Promise<void>;
-  /** The last line of its output, once it has ended with 0. */
+  /** The last line of its output, after exit code 0. */
   readonly report: Promise<unknown>;
 }
 
@@ -48,7 +48,7 @@ function started(command: string, args: readonly string[], cwd: string, key: str
   return { half, report };
 }
 
-/** Without a rate it records as fast as it can. */
+/** Without a rate it records as fast as possible. */
 export function pythonExample(url: string, key: string, count: number, perSecond?: number): Example {
   const rate = perSecond === undefined ? [] : [String(perSecond)];
   return started('python3', ['example.py', url, String(count), ...rate], folder('python'), key);

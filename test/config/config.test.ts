@@ -323,7 +323,7 @@ describe('bad values', () => {
   });
 });
 
-test('the help names every variable with its default and what is allowed', () => {
+test('the help names every variable with its default and allowed values', () => {
   const help = variablesHelp().split('\n');
   for (const [name, variable] of Object.entries(variables)) {
     const line = help.find((one) => one.startsWith(`  ${name} `));

@@ -20,7 +20,7 @@ const generated = (name: string) =>
   sessionSecret({ sessionSecret: undefined, dataDir: join(root, name) }, log);
 const modeOf = async (...path: string[]) => (await stat(join(root, ...path))).mode & 0o777;
 
-test('a configured secret is taken as it is and nothing is written', async () => {
+test('a configured secret is used as it is and nothing is written', async () => {
   const dataDir = join(root, 'configured');
   assert.equal(await sessionSecret({ sessionSecret: 'x'.repeat(32), dataDir }, log), 'x'.repeat(32));
   await assert.rejects(stat(dataDir));
@@ -35,7 +35,7 @@ test('a generated secret is private, long enough, and the same the next time', a
   assert.notEqual(await generated('other'), secret);
 });
 
-test('a key of evidence that is replaced stands in a file, whether its successor is given or generated', async () => {
+test('a replaced evidence key is in a file, with a given or a generated successor', async () => {
   const dataDir = join(root, 'evidence');
   const keys = (evidenceKey?: string) => evidenceKeys({ evidenceKey, dataDir }, log, () => 'made');
   assert.deepEqual(await keys('given'), { current: 'given', previous: undefined });
@@ -59,7 +59,7 @@ test('a stored secret that is too short is refused, not replaced', async () => {
   await assert.rejects(generated('short'), ConfigError);
 });
 
-test('a directory of the service that others can enter is made private, and that is told once', async () => {
+test('an accessible directory of the service is made private, with one message', async () => {
   for (const [name, mode] of [
     ['empty', 0o755],
     ['used', 0o770],
@@ -79,7 +79,7 @@ test('a directory of the service that others can enter is made private, and that
   }
 });
 
-test('one that all share is not taken from them, empty or not', async () => {
+test('a shared directory keeps its mode, empty or not', async () => {
   const dataDir = join(root, 'shared');
   await mkdir(dataDir);
   await chmod(dataDir, 0o1777);
@@ -90,7 +90,7 @@ test('one that all share is not taken from them, empty or not', async () => {
   }
 });
 
-test('one that holds other files is refused and left as it is, unless nobody else can enter it', async () => {
+test('a directory with other files is refused and unchanged, unless it is private', async () => {
   const dataDir = join(root, 'home');
   await mkdir(dataDir);
   await writeFile(join(dataDir, 'letter.txt'), 'x');
@@ -110,7 +110,7 @@ test('one that holds other files is refused and left as it is, unless nobody els
   await chmod(dataDir, 0o700);
 });
 
-test('a secret that others could read is made private, and that is told without the secret', async () => {
+test('a readable secret is made private, with a message without the secret', async () => {
   const secret = await generated('loose');
   await chmod(join(root, 'loose', 'session-secret'), 0o644);
   logged.length = 0;

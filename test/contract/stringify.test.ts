@@ -15,7 +15,7 @@ const problem: Schemas['Problem'] = {
   errors: [{ index: 0, error: '/message/action: is required' }],
 };
 
-test('writes what JSON.stringify writes, without what is undefined', () => {
+test('writes the same as JSON.stringify, without undefined members', () => {
   assert.equal(stringify('Problem', problem), JSON.stringify(problem));
   assert.equal(
     stringify('Problem', { ...problem, errors: undefined }),

@@ -43,7 +43,7 @@ test('names five rules at most, and the beginning of a long name', () => {
   assert.ok(text.length < 1000);
 });
 
-test('refuses what the document refuses of settings: no member, an empty name', () => {
+test('refuses invalid settings as in the document: no member, an empty name', () => {
   assert.match(refusal('SettingsChange', {}), /^the body: must NOT have fewer than 1 properties$/);
   assert.equal(refusal('SettingsChange', { name: '' }), '/name: must have at least 1 characters');
 });

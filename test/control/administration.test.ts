@@ -12,7 +12,7 @@ import { changeRole, createUser, disableUser, listUsers, type User } from '../..
 import { openDirectory, operatorCall } from '../support/control.ts';
 import { sharedEngine } from '../support/shared.ts';
 
-/** Of two processes that know nothing of each other. */
+/** Of two independent processes. */
 let one: Directory;
 let other: Directory;
 

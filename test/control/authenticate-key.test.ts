@@ -52,7 +52,7 @@ describe('the text of a key', () => {
     assert.equal(new Set(Array.from({ length: 1000 }, newKeyId)).size, 1000);
   });
 
-  test('no other text has an id, whatever it is', () => {
+  test('no other text has an id', () => {
     for (const wrong of [
       '',
       'ak_',
@@ -99,7 +99,7 @@ describe('a key', () => {
     );
   });
 
-  test('with a damaged digest opens for nobody', () => {
+  test('with a damaged digest is never valid', () => {
     for (const digest of ['', 'x', '0'.repeat(64), `${'0'.repeat(63)}é`]) {
       assert.equal(good({ ...key, digest, previousDigest: digest }, text, 0), false);
     }

@@ -53,7 +53,7 @@ const key: ApiKey = {
   revokedMicros: undefined,
 };
 
-test('a key without a name is named by its id; one of all organizations is in nobody’s events', () => {
+test('a key without a name is named by its id; one of all organizations has no event', () => {
   const [change] = changesOfKey(key, 'apiKeyRotated');
   assert.deepEqual(change?.target, { id: key.id, name: key.id, type: 'api_key' });
   assert.deepEqual(change.extra, {
@@ -64,7 +64,7 @@ test('a key without a name is named by its id; one of all organizations is in no
   assert.deepEqual(changesOfKey({ ...key, organizationId: undefined }, 'apiKeyRevoked'), []);
 });
 
-test('an organization’s change tells the settings, and what they were where they differ', () => {
+test('an event of changed settings has the new and the different old ones', () => {
   const changed = { ...organization, retentionDays: 0, name: 'Acme 2' };
   assert.deepEqual(changeOfOrganization(changed, 'organizationUpdated', organization).extra, {
     name: 'Acme 2',

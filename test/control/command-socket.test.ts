@@ -68,7 +68,7 @@ test('a command has its change made, and waits until its events are stored', asy
   assert.deepEqual([asked, done], [[request], ['stored']]);
 });
 
-test('a refusal and a failure come as they are, without what was asked in the log', async () => {
+test('a refusal and a failure arrive unchanged, and the log has no request', async () => {
   const refusal = new Problem('conflict', 'taken already', { members: { would_remove: 3 } });
   await listen(() => Promise.reject(refusal));
   await assert.rejects(ask(), (error) => {
@@ -108,7 +108,7 @@ test('an answer that is lost is none', async () => {
   cutting.close();
 });
 
-test('what is no request, or too long, is dropped, and the server goes on', async () => {
+test('an invalid or long request is dropped, and the server continues', async () => {
   await listen(async () => 'done');
   for (const text of ['x\n', `"${'x'.repeat(33 * 1024 * 1024)}`]) {
     const connection = createConnection(socket);

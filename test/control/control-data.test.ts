@@ -51,7 +51,7 @@ import { patience } from '../support/patience.ts';
 import { sharedEngine } from '../support/shared.ts';
 
 let storage: Storage;
-/** Of two processes that know nothing of each other. */
+/** Of two independent processes. */
 let here: Directory;
 let elsewhere: Directory;
 
@@ -63,7 +63,7 @@ before(async () => {
 
 const problem = (code: ProblemCode) => (error: unknown) => error instanceof Problem && error.code === code;
 const change = <T>(decide: Decide<T>, by = here): Promise<T> => by.change(operatorCall, decide);
-/** What is wrong with an input may be known before anything is read. */
+/** Invalid input may be found before anything is read. */
 const refused = (code: ProblemCode, decide: () => Decide<unknown>, words?: string) =>
   assert.rejects(async () => change(decide()), problem(code), words);
 const password = 'correct horse battery';
@@ -183,7 +183,7 @@ describe('users', () => {
     await refused('unauthorized', byLink);
   });
 
-  test('an address may be in two organizations, and must then be told apart', async () => {
+  test('an address in two organizations needs the organization', async () => {
     await organization('two-a');
     await organization('two-b');
     const input = { ...person, email: 'both@example.com' };
@@ -313,7 +313,7 @@ describe('API keys', () => {
 describe('the directory', () => {
   before(() => organization('seen'));
 
-  test('sees what another process does within two seconds, and says that it changed', async () => {
+  test('sees changes of another process within two seconds, and reports a change', async () => {
     const state = await openDirectory(storage);
     state.start();
     try {
@@ -346,7 +346,7 @@ describe('the directory', () => {
     assert.notEqual(await authenticateKeyFresh(here, text, systemClock), undefined);
   });
 
-  test('an address that an erasure took from a user means whoever has it next, and nobody else', async () => {
+  test('an erased address means only its next user', async () => {
     const { id: organizationId } = await organization('erased');
     const input = { email: 'again@example.com', name: 'A', role: 'member', passwordHash: noPassword };
     const first = await change(createUser({ ...input, organization: 'erased' }));
@@ -410,8 +410,8 @@ describe('the directory', () => {
     await state.refresh();
   });
 
-  test('what is read at the start may take as long as any read of the engine, which may be busy', async () => {
-    /** An engine that takes ten seconds for each answer, without the seconds. */
+  test('the reads of a start may take as long as any other read', async () => {
+    /** Pretends to be an engine that takes ten seconds for each answer. */
     const slow: Storage = {
       ...storage,
       readRows: (query, parameters, options = {}) =>
@@ -429,7 +429,7 @@ describe('two processes that change the same at once', () => {
   const rounds = 6;
   const person = { name: 'U', role: 'member', passwordHash: noPassword };
 
-  test('a user who is disabled and whose role changes is both', async () => {
+  test('a disabled user whose role changes is both', async () => {
     await organization('both-user');
     for (let round = 0; round < rounds; round += 1) {
       const input = { ...person, organization: 'both-user', email: `u${round}@acme.example` };

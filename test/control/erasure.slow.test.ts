@@ -27,11 +27,11 @@ import { type SharedEngine, sharedEngine } from '../support/shared.ts';
 
 const email = 'ana@acme.example';
 const pseudonym = 'erased-1';
-/** What a statement could stumble over. */
+/** Difficult content for a statement. */
 const strange = { text: "it's \\ \" \n \u0001 é 日本 🎉 {x:String} '); --", long: 'x'.repeat(300_000) };
 const nobody = '00000000-0000-0000-0000-000000000000';
 let engine: SharedEngine;
-/** The control data as commands have it. */
+/** The control data of commands. */
 let directory: Directory;
 const reconcilers: ErasureReconciler[] = [];
 before(async () => {
@@ -42,7 +42,7 @@ after(() => Promise.all(reconcilers.map((reconciler) => reconciler.stop())));
 
 const created = (slug: string) => directory.change(operatorCall, createOrganization({ slug, name: slug }));
 
-/** An organization with events of one person and of another, and an erasure of the one that has begun. */
+/** An organization with events of two persons, and a begun erasure of one. */
 async function begun(slug: string, events: number) {
   const organization = await created(slug);
   await recordBoth(organization, events);
@@ -86,7 +86,7 @@ async function planned({ id: organizationId }: Organization, who = ana): Promise
 const begin = (erasure: PlannedErasure, by = directory): Promise<StoredErasure> =>
   by.change(operatorCall, beginErasure(erasure, []));
 
-/** A server that carries erasures out, with the control data as it has them. */
+/** A server's reconciler with its control data. */
 async function reconcilerOf(
   options: { readonly storage?: Storage; readonly watermark?: () => bigint; readonly instance?: string } = {},
 ): Promise<ErasureReconciler> {
@@ -105,7 +105,7 @@ async function reconcilerOf(
   return reconciler;
 }
 
-/** How many events have the person, and how many the pseudonym: in what is found by, shown and stored. */
+/** Numbers of events with the person and the pseudonym: in filters, as shown and as stored. */
 async function counts({ id }: Organization): Promise<number[]> {
   const has = (text: string) =>
     `countIf(actor_email LIKE '${text}@%' AND position(ocsf, '"${text}@') > 0 AND position(source, '"${text}@') > 0)`;
@@ -121,7 +121,7 @@ async function isFinished({ id }: StoredErasure): Promise<boolean> {
   return directory.erasure(id)?.finishedMicros !== undefined;
 }
 
-test('events whose plan was lost with a damaged part are told to be left as they are', async () => {
+test('events whose plan was lost with a damaged part are reported as unchanged', async () => {
   const { storage } = engine;
   for (const [slug, table, left] of [
     ['erase-no-texts', 'erasure_rows', [3, 3]],
@@ -135,7 +135,7 @@ test('events whose plan was lost with a damaged part are told to be left as they
   }
 });
 
-test('nothing changes before the event that says so is in the tree', async () => {
+test('nothing changes before the event of the erasure is in the tree', async () => {
   const organization = await created('erase-order');
   await recordBoth(organization, 6);
   const erasure = await begin(await planned(organization));
@@ -162,7 +162,7 @@ test('nothing changes before the event that says so is in the tree', async () =>
   }
 });
 
-test('the account of a person is erased from the journal, and what stands beside it there stays', async () => {
+test('the account of a person is erased from the journal, and other texts stay', async () => {
   const { storage } = engine;
   const person = { email, name: 'Ana', role: 'admin', passwordHash: noPassword };
   const input = { slug: 'erase-account', name: 'Account' };
@@ -266,7 +266,7 @@ test('processes that share an engine do it once, or all of them without harm', a
     { org: organization.id },
   );
   assert.equal(row?.n, '1');
-  // Without claims, as after one of them stood still for too long.
+  // Without claims, as after a long pause of a process.
   const second = await begun('erase-unclaimed', 8);
   const unclaimed = await Promise.all([reconcilerOf(), reconcilerOf()]);
   await Promise.all(unclaimed.map((reconciler) => reconciler.reconcile()));
@@ -284,7 +284,7 @@ async function ofTwo(slug: string, events: number): Promise<Organization> {
   return organization;
 }
 
-/** How many events have a text in what is stored. */
+/** Number of stored events with a text. */
 async function withText({ id }: Organization, text: string): Promise<number> {
   const [row] = await engine.storage.rows<{ n: string }>(
     'SELECT countIf(position(source, {text:String}) > 0) AS n FROM events WHERE org = {id:UUID} AND activity_id = 1001',
@@ -293,7 +293,7 @@ async function withText({ id }: Organization, text: string): Promise<number> {
   return Number(row?.n);
 }
 
-test('of two erasures that were planned on the same events the second brings nobody back, and says what it has left', async () => {
+test('of two erasures planned on the same events the second restores no person, and reports skipped events', async () => {
   const { storage } = engine;
   for (const [order, people] of Object.entries({ 'ana-bo': [ana, bo], 'bo-ana': [bo, ana] })) {
     const organization = await ofTwo(`erase-stale-${order}`, 3);
@@ -316,7 +316,7 @@ test('of two erasures that were planned on the same events the second brings nob
   }
 });
 
-test('one that is planned while another is under way is made of what that will leave, whatever the clock says', async () => {
+test('a plan made during another erasure builds on its result, with any clock', async () => {
   const { storage } = engine;
   const organization = await ofTwo('erase-chain', 4);
   const first = await begin(await planned(organization, ana));

@@ -89,7 +89,7 @@ test('an event that can never be stored is reported, and holds neither those bes
   }
 });
 
-/** A server of several on one engine, without the rest of it. */
+/** One of several servers on an engine, reduced to its journal. */
 async function startServer(storage: Storage, server: string, dataDir: string, stored: string[]) {
   const changes = await JournalEvents.open({ dataDir, storage, log: silentLog, server });
   const directory = await openDirectory(storage, {

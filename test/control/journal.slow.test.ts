@@ -22,7 +22,7 @@ const rowsAtOnce = 10_000;
 const micros = 1_790_000_000_000_000;
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
-/** Writes rows as changes leave them, many in one INSERT. */
+/** Writes rows as changes do, many in one INSERT. */
 class Filling {
   readonly #storage: Storage;
   #place = 0;
@@ -33,7 +33,7 @@ class Filling {
     this.#storage = storage;
   }
 
-  /** What a server notes of a journal whose events are all recorded. */
+  /** A server's mark for a journal whose events are all recorded. */
   get mark(): JournalHead {
     return { place: this.#place, digest: this.#previous };
   }

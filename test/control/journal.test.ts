@@ -73,7 +73,7 @@ const addUser = (name: string, role?: string): Promise<User> =>
 const addOrganization = (slug = 'acme'): Promise<Organization> =>
   change(createOrganization({ slug, name: slug }));
 
-/** All that a directory knows, as it comes out of the journal: a member that is undefined is none there. */
+/** The whole state of a directory as the journal gives it, without undefined members. */
 function stateOf(state: Directory): unknown {
   const users = state.users();
   const organizations = state.organizations();
@@ -90,7 +90,7 @@ function stateOf(state: Directory): unknown {
   return JSON.parse(JSON.stringify(known));
 }
 
-/** Holds that places have no gap, that each row names the one before, and that its texts are what was written. */
+/** Checks that places have no gap, and that each row names the previous one and has the written texts. */
 async function heldTogether() {
   const rows = await journalRows(storage);
   let previous = '';
@@ -113,7 +113,7 @@ const codesOf = ({ events }: { readonly events: string }) =>
 describe('several processes at once', () => {
   const secrets = new SealedSecrets('s'.repeat(32));
   const emails = ['ann', 'bob', 'cid'];
-  /** Changes of the same few objects, by what is drawn. */
+  /** Random changes of a few objects. */
   const kinds: readonly ((key: string, n: number) => Decide<unknown>)[] = [
     (_, n) => changeRole(userOf(n), ['admin', 'auditor', 'member'][n % 3] ?? ''),
     (_, n) => disableUser(userOf(n)),
@@ -135,7 +135,7 @@ describe('several processes at once', () => {
     maxLength: 30,
   });
 
-  /** A change as somebody asks for it; `wrote` once it has resolved and was to be written. */
+  /** A requested change; `wrote` if it resolved and should have written. */
   async function ask(by: Directory, id: string, decide: Decide<unknown>): Promise<boolean> {
     let last: Decision<unknown> | undefined;
     const noted: Decide<unknown> = (state, moment) => {
@@ -152,7 +152,7 @@ describe('several processes at once', () => {
     return last !== undefined && last.parts.length > 0;
   }
 
-  test('each change that resolved is there once, in one order, and all come to the same state', async () => {
+  test('each resolved change is stored once, in one order, and all processes have the same state', async () => {
     await fc.assert(
       fc.asyncProperty(drawn, async (changes) => {
         await storage.close();
@@ -189,7 +189,7 @@ describe('several processes at once', () => {
     );
   });
 
-  test('a directory is told of each row once and in order, and which are its own', async () => {
+  test('a directory gets each row once and in order, with a mark for its own', async () => {
     const told: [number, boolean][] = [];
     const watching = await openDirectory(storage, {
       applied: ({ place }, isOwn) => told.push([place, isOwn]),
@@ -210,8 +210,8 @@ describe('several processes at once', () => {
   });
 });
 
-describe('a change of several parts is one row, with all events that tell it', () => {
-  /** What the one row has that a change comes to. */
+describe('a change of several parts is one row, with all its events', () => {
+  /** The only row of a change. */
   async function rowOf(decide: Decide<unknown>) {
     const before = here.place;
     await change(decide);
@@ -250,7 +250,7 @@ describe('a change of several parts is one row, with all events that tell it', (
     assert.equal(here.place, before, 'a sign-in that changes nothing writes nothing');
   });
 
-  test('a user who is provisioned, and whose access ends', async () => {
+  test('a provisioned user whose access ends', async () => {
     const { id } = await addOrganization();
     const directory = { externalId: 'e-1', active: false };
     assert.deepEqual(await rowOf(provisionUser(id, person('ann'), directory)), {
@@ -353,7 +353,7 @@ describe('an answer of the engine that is lost', () => {
   const lost = () => new EngineError('timeout', 'no answer within the time');
   type Insert = Storage['insertRows'];
 
-  /** A directory whose next INSERTs go as it is said; those that come after them go well. */
+  /** A directory whose next INSERTs behave as given; later ones succeed. */
   async function withInserts(...ways: readonly ((insert: Insert) => Insert)[]): Promise<Directory> {
     const left = [...ways];
     const insertRows: Insert = (...inserted) =>
@@ -370,7 +370,7 @@ describe('an answer of the engine that is lost', () => {
   const notStored = (): Insert => () => Promise.reject(lost());
   const refused = (): Insert => () => Promise.reject(new EngineError('refused', 'no room', 243));
 
-  test('to an INSERT that was made: the change resolves, and is there once', async () => {
+  test('to an INSERT that was made: the change resolves, and is stored once', async () => {
     const state = await withInserts(stored);
     const { id } = await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
     assert.equal(state.organizationBySlug('acme')?.id, id);
@@ -430,13 +430,13 @@ describe('an answer of the engine that is lost', () => {
     assert.equal((await heldTogether()).length, 1);
   });
 
-  test('a row that is there, and on no disk as that is full, does not count', async () => {
+  test('a row in memory that a full disk lost does not count', async () => {
     let looks = 0;
     const checked: Storage['checked'] = async (work) => {
       looks += 1;
       if (looks > 1) return storage.checked(work);
       await work();
-      // The engine is killed, and the next one finds a part that was cut short.
+      // The engine is killed, and the next one finds a truncated part.
       await storage.command('ALTER TABLE journal DELETE WHERE true', {}, { settings: { mutations_sync: 2 } });
       throw new EngineError('unreachable', 'The engine ended during the statement');
     };
@@ -465,11 +465,11 @@ describe('an answer of the engine that is lost', () => {
     };
     const state = await openDirectory({ ...storage, checked });
     await change(createOrganization({ slug: 'acme', name: 'Acme' }), state);
-    // The engine takes the second INSERT for a repeat of the one that it has lost.
+    // The engine takes the second INSERT for a repeat of the lost one.
     assert.deepEqual([(await heldTogether()).length, looks], [1, 3]);
   });
 
-  test('for so long that nobody can tell: the answer says so, and a repeat tells', async (t) => {
+  test('for too long: the answer says that it is unknown, and a repeat gets the result', async (t) => {
     let isDown = false;
     const readRows: Storage['readRows'] = (...query) =>
       isDown ? Promise.reject(lost()) : storage.readRows(...query);
@@ -494,7 +494,7 @@ describe('an answer of the engine that is lost', () => {
     assert.equal((await heldTogether()).length, 1);
   });
 
-  test('for so long that nobody can tell: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
+  test('for too long: a repeat of the same call gets the answer, here and elsewhere', async (t) => {
     let isDown = false;
     const readRows: Storage['readRows'] = (...query) =>
       isDown ? Promise.reject(lost()) : storage.readRows(...query);
@@ -556,7 +556,7 @@ describe('the engine of this process alone', () => {
   });
 });
 
-test('rows that are gone before they are read fail the read, and are read later', async () => {
+test('rows that disappear before they are read fail the read, and are read later', async () => {
   await addOrganization();
   let isGone = true;
   const flow: Storage['flow'] = (...asked) =>
@@ -589,7 +589,7 @@ describe('a journal that is damaged', () => {
     storage.command(`ALTER TABLE journal ${what}`, {}, { settings: { mutations_sync: 2 } });
   const damageNow = async () => (await openDirectory(storage)).damage();
   const placesOf = (state: Directory) => state.damage().map(({ place }) => place);
-  /** What a server keeps beside the engine: how far it has come. */
+  /** A server's mark beside the engine. */
   async function markNow() {
     const last = (await journalRows(storage)).at(-1);
     assert.ok(last);
@@ -612,7 +612,7 @@ describe('a journal that is damaged', () => {
     );
   });
 
-  test('the last rows are missed by whoever has seen them', async () => {
+  test('processes that read the last rows notice their loss', async () => {
     await sixRows();
     const mark = await markNow();
     await harm('DELETE WHERE place > 4');
@@ -661,7 +661,7 @@ describe('a journal that is damaged', () => {
     }
   });
 
-  test('a second row at a place is found, wherever it stands', async () => {
+  test('a second row at a place is found at any position', async () => {
     await sixRows();
     for (const place of ['5', '6']) {
       const [row] = (await journalRows(storage)).filter((one) => one.place === place);
@@ -670,14 +670,14 @@ describe('a journal that is damaged', () => {
     assert.deepEqual([...new Set(placesOf(await openDirectory(storage)))], [5, 6]);
   });
 
-  test('a row that says that it was erased, and was not, is found', async () => {
+  test('a row marked as erased with its texts is found', async () => {
     const { id } = await sixRows();
     await harm(`UPDATE parts = '', erased = true WHERE place = 5`);
     const [found, ...more] = await damageNow();
     assert.deepEqual([found?.place, found?.organization, more], [5, id, []]);
   });
 
-  test('what it may be about is refused until an operator accepts it, and that is told once', async () => {
+  test('damaged organizations are refused until an operator accepts it, with one message', async () => {
     const acme = await sixRows();
     await harm(`UPDATE parts = 'x' WHERE place = 3`);
     const told: number[] = [];
@@ -702,7 +702,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual([later.damage(), later.organizations().length, told], [[], 2, [3]]);
   });
 
-  test('each organization is told of damage that may be about it and was accepted', async () => {
+  test('each organization concerned gets an event of accepted damage', async () => {
     const acme = await sixRows();
     await harm(`UPDATE parts = 'x' WHERE place = 3`);
     await harm('DELETE WHERE place = 5');
@@ -724,7 +724,7 @@ describe('a journal that is damaged', () => {
     assert.equal((await journalRows(storage)).at(-1)?.place, row.place, 'once');
   });
 
-  test('a last row that the engine has lost before anybody saw it is no gap', async () => {
+  test('a last row that the engine lost unread is no gap', async () => {
     await sixRows();
     await harm('DELETE WHERE place = 6');
     const [state, other] = [await openDirectory(storage), await openDirectory(storage)];
@@ -736,7 +736,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual(await damageNow(), []);
   });
 
-  test('another row in the place of the last one that somebody has seen is found', async () => {
+  test('another row in the place of the last read one is found', async () => {
     await sixRows();
     const mark = await markNow();
     await harm('DELETE WHERE place = 6');
@@ -774,7 +774,7 @@ describe('an erasure', () => {
     const journal = new Journal(storage);
     const erasure = await change(beginErasure(planned(id, ann.id), await journal.besides(id, ann.id)));
     const before = stateOf(here);
-    // Begun again after a kill it goes on.
+    // Continues after a kill.
     for (let turn = 0; turn < 2; turn += 1) await journal.erase(id, ann.id, erasure.place);
 
     const rows = await heldTogether();

@@ -6,11 +6,11 @@ import { openStorage } from '../../src/storage/client.ts';
 import { silentLog } from '../support/engine.ts';
 import { sharedEngine } from '../support/shared.ts';
 
-test('where the engine is gone at the stop, the last uses are left with a warning', async () => {
+test('without an engine at the stop the last uses are lost with a warning', async () => {
   const said: string[] = [];
   const at = (level: string) => () => void said.push(level);
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-  // Nobody listens there.
+  // No server listens there.
   const connection = {
     url: 'http://127.0.0.1:9',
     user: 'audit',
@@ -29,7 +29,7 @@ test('where the engine is gone at the stop, the last uses are left with a warnin
   );
 });
 
-test('the last uses of thousands of keys are told', async () => {
+test('the last uses of thousands of keys are returned', async () => {
   const { storage } = await sharedEngine();
   const uses = new KeyUses({ storage, clock: () => 1_000_000, log: silentLog });
   const ids = Array.from({ length: 7_000 }, newKeyId);

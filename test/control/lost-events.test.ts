@@ -22,7 +22,7 @@ const loss = {
   now,
 };
 
-test('each organization is told of its own events, and one that is not there any more is left out', () => {
+test('each existing organization gets an event of its own lost events', () => {
   const share = (organizationId: string, events: number) => ({
     organizationId,
     events,
@@ -51,7 +51,7 @@ test('each organization is told of its own events, and one that is not there any
   );
 });
 
-test('where nobody knows whose they were, each may have lost up to all', () => {
+test('if the owners are unknown, each may have lost up to all', () => {
   const told = lostEvents({ ...loss, shares: undefined }) as Told[];
   assert.deepEqual(
     told.map(({ message: { org, extra } }) => [org, extra]),

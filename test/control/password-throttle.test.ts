@@ -7,7 +7,7 @@ import { limits } from '../../src/control/limits.ts';
 import { OwnAccounts } from '../../src/control/own-accounts.ts';
 import { type Attempt, PasswordThrottle } from '../../src/control/password-throttle.ts';
 
-/** Time stands still until a test moves it. */
+/** Only tests advance the time. */
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_000_000 }));
 afterEach(() => mock.timers.reset());
 
@@ -27,7 +27,7 @@ const attempt = (client = 'address 192.0.2.1', more: Partial<Attempt> = {}): Att
   ...more,
 });
 
-/** A check under way: what it has come to so far. */
+/** A check in progress, and its result so far. */
 class Check {
   state: 'waits' | 'checked' | Problem = 'waits';
 
@@ -52,7 +52,7 @@ class Check {
   }
 }
 
-/** Lets everything happen that needs no time. */
+/** Lets all work finish that needs no time. */
 const settle = turnOfTheLoop;
 
 async function pass(ms: number): Promise<void> {
@@ -75,7 +75,7 @@ async function fail(throttle: PasswordThrottle, times: number, one = attempt()):
   for (let n = 0; n < times; n++) assert.equal((await begin(throttle, one)).code, 'checked');
 }
 
-/** How long a check waits, in ms. It must not be over a moment before. */
+/** Checks that an attempt waits exactly this long, in ms. */
 async function waits(throttle: PasswordThrottle, one: Attempt, ms: number, isRight = false): Promise<void> {
   const check = await begin(throttle, one, isRight);
   assert.equal(check.code, 'waits');
@@ -107,13 +107,13 @@ describe('failures of an account', () => {
     for (let n = 0; n < 20; n++) assert.equal((await ownPassword()).code, 'checked', 'nor is it counted');
     await fail(throttle, 9);
     assert.equal((await ownPassword()).code, 'checked');
-    // From now on all wait, and longer each time, whatever comes in between.
+    // From now on all wait, each time longer.
     await waits(throttle, attempt(), 1000);
     const inBetween = await ownPassword();
     await pass(2000);
     assert.equal(inBetween.code, 'checked');
     await waits(throttle, attempt(), 4000);
-    // Nor is the one from where it came known to the account.
+    // Its client is not a known one either.
     const others = Array.from({ length: 8 }, (_, n) => attempt(`address 198.51.100.${n}`));
     for (const one of others) assert.equal((await begin(throttle, one)).code, 'waits');
     assert.equal((await ownPassword()).code, 'rate_limited');
@@ -126,7 +126,7 @@ describe('failures of an account', () => {
     await fail(throttle, 9);
     await pass(14 * minute - 1);
     await waits(throttle, attempt(), 1000);
-    // Of the ten before this one, the oldest is now a minute younger than the first was.
+    // The oldest of the ten before is now a minute younger.
     await waits(throttle, attempt(), 2000);
     await pass(15 * minute);
     await fail(throttle, 10);
@@ -173,7 +173,7 @@ describe('checks at the same time', () => {
     assert.equal(checks.filter(({ code }) => code === 'waits').length, 0);
   });
 
-  test('a client waits once for an account, and is told when to come again', async () => {
+  test('a client waits once for an account, and gets the time to retry', async () => {
     const throttle = throttleWith();
     await fail(throttle, 10, from(1));
     await waits(throttle, from(1), 1000);
@@ -186,7 +186,7 @@ describe('checks at the same time', () => {
       'RateLimit-Remaining': '0',
       'RateLimit-Reset': '2',
     });
-    // What was refused has not been checked, so it does not make the next wait longer.
+    // A refused attempt was not checked, so it does not extend the next wait.
     await pass(1500);
     await waits(throttle, from(1), 4000);
   });
@@ -207,7 +207,7 @@ describe('checks at the same time', () => {
     assert.equal((await begin(throttle, attempt('user 2', { signedIn: true }))).code, 'rate_limited');
     await pass(minute);
     assert.deepEqual([known.code, signedIn.code], ['checked', 'checked']);
-    // The last one was right: nothing is left of the failures.
+    // The last password was right, so the failures are forgotten.
     assert.equal((await begin(throttle, from(8))).code, 'checked');
   });
 
@@ -241,7 +241,7 @@ describe('checks at the same time', () => {
     throttle.stop();
     await settle();
     assert.equal(second.code, 'unavailable');
-    // A request whose body was still on its way: it must not hold the stop back either.
+    // A request whose body is still coming must not delay the stop either.
     assert.equal((await begin(throttle, from(3))).code, 'unavailable');
   });
 });
@@ -273,7 +273,7 @@ test('at any rate of guessing, a check that did not wait has fewer than the limi
   );
 });
 
-test('what is remembered is bounded: the account tried least recently is forgotten', async () => {
+test('memory is bounded: the account tried least recently is forgotten', async () => {
   const throttle = throttleWith({ passwordAccountsMax: 100 });
   const of = (n: number) => attempt('address 192.0.2.1', { email: `${n}@acme.test` });
   await fail(throttle, 10, of(0));

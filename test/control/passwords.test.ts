@@ -9,7 +9,7 @@ const malformed = (error: unknown) => error instanceof Problem && error.code ===
 const parametersOf = (hash: string) => hash.split('$').slice(1, 4);
 
 describe('hashes', () => {
-  test('are argon2id, salted, with the parameters of the stand-in for unknown users', async () => {
+  test('are argon2id, salted, with the parameters of the hash for unknown users', async () => {
     const [a, b] = await Promise.all([
       hashPassword('correct horse battery'),
       hashPassword('correct horse battery'),
@@ -31,7 +31,7 @@ describe('hashes', () => {
 });
 
 describe('verification', () => {
-  test('tells right from wrong, however the letters are composed', async () => {
+  test('are compared in any composition of letters', async () => {
     const verifier = new PasswordVerifier();
     const hash = await hashPassword('pässwörd-größe');
     assert.equal(await verifier.verify(hash, 'pässwörd-größe'), true);
@@ -44,7 +44,7 @@ describe('verification', () => {
   test('an unknown user costs as much and never matches', async () => {
     const verifier = new PasswordVerifier();
     const hash = await hashPassword('correct horse battery');
-    // Processor time, best of a few in turns: what else the machine does hardly shows in it.
+    // Processor time, the best of a few turns: other load hardly affects it.
     const took = async (stored: string | undefined): Promise<number> => {
       const begun = process.cpuUsage();
       assert.equal(await verifier.verify(stored, 'some other password'), false);
@@ -62,7 +62,7 @@ describe('verification', () => {
   test('is bounded: beyond the waiting room it is refused at once', async () => {
     const verifier = new PasswordVerifier();
     const room = limits.passwordChecksAtOnceMax + limits.passwordChecksWaitingMax;
-    // One that is soon verified: how many there are is looked at, not what each costs.
+    // A cheap hash: the test counts checks, not their cost.
     const quick = await hash('another password', { memoryCost: 1024, timeCost: 1 });
     const all = Array.from({ length: room + 5 }, () => verifier.verify(quick, 'some password'));
     const settled = await Promise.allSettled(all);

@@ -15,13 +15,13 @@ interface Shown {
   readonly exportTotal: number;
   readonly histogram: number;
   readonly topValues: number;
-  /** Of one actor, by the counts that the table keeps. */
+  /** Of one actor, by the table's counts. */
   readonly filtered: number;
 }
 
 const envelope = { head: eventHead, tail: eventTail({ vendorName: 'V', productName: 'P' }) };
 
-/** Of an event whose file is named in its text, or `own` for the service's own. */
+/** The file named in an event's text, or `own` for the service's own events. */
 function nameOf(event: object): string {
   return /"(e\d+)"/.exec(JSON.stringify(event))?.[1] ?? 'own';
 }
@@ -82,7 +82,7 @@ async function feedOf({ feed }: Readers, organization: string): Promise<string[]
   }
 }
 
-/** What every way of reading shows of an organization, all of whose events are below the watermark. */
+/** All reads of an organization whose events are all below the watermark. */
 export async function readEachWay(
   storage: Storage,
   organization: string,

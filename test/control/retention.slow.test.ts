@@ -48,11 +48,11 @@ interface Kept {
   readonly name: string;
   readonly day: number;
   readonly actor: string;
-  /** Events of policies stay in the table, and are shown as all others. */
+  /** Events of policies stay in the table, and are shown like others. */
   readonly stays: boolean;
 }
 
-/** An organization as it should be: what is stored of it, and what of that anybody is shown. */
+/** The expected organization: its stored and its shown events. */
 class Model {
   today = 60;
   days: number | undefined;
@@ -76,19 +76,19 @@ class Model {
   }
 }
 
-/** The same in the engine: what commands and a server would do, on a clock of its own. */
+/** The same in the engine, through commands and a server with its own clock. */
 class World {
   readonly model = new Model();
   readonly reconciler: RetentionReconciler;
   readonly organization: Organization;
-  /** The control data as commands have it. */
+  /** The control data of commands. */
   readonly directory: Directory;
   readonly #record: Recorder;
   readonly #events: JournalEvents;
   readonly #previews: RetentionPreview;
   #names = 0;
 
-  /** A world with an organization of its own. */
+  /** A world with a new organization. */
   static async of(settings: OrganizationSettings & { readonly slug: string }): Promise<World> {
     let world: World | undefined;
     const clock = () => world?.clock() ?? begin;
@@ -181,13 +181,13 @@ class World {
     this.#keep(await this.#events.hand());
   }
 
-  /** A turn plans, the next one may have to record the event of a policy, and then one removes. */
+  /** One turn plans, the next may have to record the policy's event, and one removes. */
   async remove(): Promise<void> {
     for (let turn = 0; turn < 3; turn++) await this.reconciler.reconcile();
     this.model.remove();
   }
 
-  /** Every way of reading shows the same. */
+  /** All reads agree. */
   async check(): Promise<void> {
     const { storage } = engine;
     const policy = await this.policy();
@@ -213,14 +213,14 @@ class World {
     assert.equal(Number(row?.n), this.model.stored.length, 'what is stored');
   }
 
-  /** What is kept of the organization by now. */
+  /** The organization's present policy. */
   async policy() {
     await this.directory.refresh();
     return policyOf(this.directory, this.organization.id);
   }
 }
 
-/** The control data as another process has it. */
+/** The control data of another process. */
 const opened = (clock: () => number) => openDirectory(engine.storage, { clock, expiryMicros: clock });
 
 function reconcilerOf(
@@ -247,8 +247,8 @@ function reconcilerOf(
   return reconciler;
 }
 
-// Policies, holds and times one after the other, killed ones too, are the simulator's.
-test('a setting that would remove what is stored is not followed before somebody confirms it', async () => {
+// The simulator tests sequences of policies, holds and times, with kills.
+test('a setting that would remove stored events waits for confirmation', async () => {
   const { storage } = engine;
   const world = await World.of({ slug: 'unconfirmed', retention: '10d' });
   await world.store([1, 20, 30]);
@@ -257,12 +257,12 @@ test('a setting that would remove what is stored is not followed before somebody
   assert.equal((await wouldEnd(storage, world.organization.id, 10, world.clock())).events, 2);
   await world.change(10);
   await world.remove();
-  // One event, and those of the policy and of the planned removal.
+  // One event, and those of the policy and the planned removal.
   assert.equal(world.model.stored.length, 3);
   await world.check();
 });
 
-test('a removal that was cut short is taken up with what it was to remove, unless a hold came between', async () => {
+test('an interrupted removal continues with the same events, unless a hold came between', async () => {
   const { storage } = engine;
   const removal = new EventRemoval(storage);
   const world = await World.of({ slug: 'cut-short' });
@@ -305,7 +305,7 @@ test('a hold that is placed while months are being removed keeps those that the 
   await world.change(10);
   const removal = new EventRemoval(storage);
   await world.reconciler.reconcile();
-  // Mutations wait for that, so the first one is under way for as long as this test likes.
+  // Mutations wait for this, so the first one runs as long as the test likes.
   await storage.command('SYSTEM STOP MERGES events');
   const turn = world.reconciler.reconcile();
   try {
@@ -380,13 +380,13 @@ test('of several processes one removes, and all at once do no harm', async () =>
   const claiming = processes.slice(0, 3);
   for (let turn = 0; turn < 2; turn++)
     await Promise.all(claiming.map((reconciler) => reconciler.reconcile()));
-  // Whoever had the claim may have been too late for it, and none need have had it.
+  // The holder of the claim may have been too late, and no other need have it.
   await claiming[0]?.reconcile();
   world.model.remove();
   await world.check();
   await world.store([9, 9]);
   world.model.today += 5;
-  // Without claims, as after one of them stood still for too long.
+  // Without claims, as after a long pause of a process.
   const unclaimed = processes.slice(3);
   for (let turn = 0; turn < 2; turn++)
     await Promise.all(unclaimed.map((reconciler) => reconciler.reconcile()));
@@ -399,11 +399,11 @@ test('of several processes one removes, and all at once do no harm', async () =>
   assert.ok(Number(counted?.n) >= 4, 'the plan names all');
 });
 
-test('a change that is made while a turn reads is not taken back', async () => {
+test('a change during a turn is not undone', async () => {
   const { storage } = engine;
   const world = await World.of({ slug: 'changed-meanwhile', retention: '10d' });
   let change: (() => Promise<unknown>) | undefined;
-  /** The change comes behind what a turn reads of settings and policies. */
+  /** The change comes after a turn has read settings and policies. */
   const busy: Storage = {
     ...storage,
     readRows: async <T>(...asked: Parameters<Storage['readRows']>) => {
@@ -422,7 +422,7 @@ test('a change that is made while a turn reads is not taken back', async () => {
   assert.equal((await world.policy()).days, 30);
 });
 
-test('an organization whose tree stands still, or whose work fails, keeps no other from its retention', async () => {
+test('a stopped tree or failed work of one organization does not delay the retention of others', async () => {
   const { storage } = engine;
   const worlds: World[] = [];
   for (const slug of ['aside-still', 'aside-failing', 'aside-other']) {
@@ -469,7 +469,7 @@ test('what a clock that jumps has expired is planned, stays until servers have r
     return Number(row?.n);
   };
   const planned = async () => (await waitingRemovals(storage, id)).get(id)?.events;
-  /** Turns every half hour, as long as servers run. */
+  /** A turn every half hour while servers run. */
   const run = async (hours: number) => {
     for (let turn = 0; turn < hours * 2; turn++) {
       passedMs += 1_800_000;
@@ -482,7 +482,7 @@ test('what a clock that jumps has expired is planned, stays until servers have r
   await run(0.5);
   // With the event of the changed setting.
   assert.deepEqual([await planned(), await stored()], [3, 2]);
-  // A server that is stopped for a month counts an hour at most.
+  // A server that was stopped for a month counts at most an hour.
   passedMs += 30 * 86_400_000;
   await run(20);
   assert.deepEqual([await planned(), await stored()], [3, 2]);
@@ -495,7 +495,7 @@ test('what a clock that jumps has expired is planned, stays until servers have r
   assert.deepEqual([await planned(), await stored()], [undefined, 0]);
 });
 
-test('the running time is that of the clock on the wall, however many servers count it', async () => {
+test('running time equals elapsed time, with any number of servers', async () => {
   const { storage } = engine;
   const hourMs = 3_600_000;
   let passedMs = 0;

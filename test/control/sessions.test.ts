@@ -18,7 +18,7 @@ function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** A signature of other letters and the same bytes: the last letter has bits that mean nothing. */
+/** The same signature bytes with another last letter, which has unused bits. */
 function twinOf(signature: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return signature.slice(0, -1) + (alphabet[alphabet.indexOf(signature.at(-1) ?? '') ^ 1] ?? '');

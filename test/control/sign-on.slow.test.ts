@@ -90,7 +90,7 @@ describe('roles by a claim', () => {
     assert.equal(await roleBy({}, await set({ defaultRole: 'auditor' })), 'auditor');
   });
 
-  test('the last administrator stays one, and is told', async () => {
+  test('the last administrator keeps the role, with a reason', async () => {
     await add('ann@x.example', 'admin');
     const settings = await set(roles);
     await refused('last_admin', settings, identity(withGroups('d')));
@@ -112,20 +112,20 @@ describe('roles by a claim', () => {
 });
 
 describe('who an identity is', () => {
-  test('an address that the provider says nothing of counts where it is trusted; one that it denies never', async () => {
+  test('an address without a claim of verification counts if trusted; an unverified one never', async () => {
     await add('ann@x.example', 'member');
     const strict = await set({});
     await refused('unverified', strict, identity({ emailVerified: undefined }));
     const trusting = await set({ trustEmail: 'on' });
     await refused('unverified', trusting, identity({ emailVerified: false }));
     await refused('unverified', trusting, identity({ email: undefined }));
-    // Letters that look like those of somebody's address, and would be these in lower case.
+    // Letters that look like those of an address, and equal them in lower case.
     for (const email of ['\u212aate@x.example', 'ann@\uff45xample.test'])
       await refused('unverified', trusting, identity({ email, emailVerified: true }));
     assert.ok((await change(signOn(trusting, identity({ emailVerified: undefined })))).linked);
   });
 
-  test('an address that another subject has is taken, until the operator lets users be linked anew', async () => {
+  test('an address of another subject is refused, until the operator allows new links', async () => {
     await add('ann@x.example', 'member');
     const settings = await set({});
     await change(signOn(settings, identity()));
@@ -136,7 +136,7 @@ describe('who an identity is', () => {
     await refused('linked', anew, identity());
   });
 
-  test('with linking off an address finds nobody who was there before; who is linked or made by it goes on', async () => {
+  test('without linking an address finds no earlier user; linked and created ones continue', async () => {
     await add('ann@x.example', 'member');
     assert.ok((await change(signOn(await set({}), identity()))).linked);
     await add('bob@x.example', 'admin');
@@ -185,7 +185,7 @@ describe('settings', () => {
     assert.ok(directory.signOnOf(settings.id).provenMicros !== undefined);
     const other = await set({ issuer: 'https://other.example', clientSecret: 'z' });
     assert.equal(other.provenMicros, undefined);
-    // A proof of the connection before counts for nothing.
+    // A proof of the earlier connection does not count.
     await change(signOnProven(settings));
     assert.equal(directory.signOnOf(settings.id).provenMicros, undefined);
   });
@@ -203,7 +203,7 @@ describe('settings', () => {
   });
 });
 
-test('what is sealed opens as it was, and not at all when a bit of it is another', () => {
+test('a sealed secret opens unchanged, and not at all with a changed bit', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), fc.nat(), (text, purpose, at) => {
       const sealed = secrets.seal(text, purpose);

@@ -67,7 +67,7 @@ before(() => {
 });
 
 describe('demo events', () => {
-  test('are exactly as many as asked for, whatever the number, in order, of the last 30 days', () => {
+  test('are exactly as many as requested, in order, of the last 30 days', () => {
     assert.deepEqual(
       lines.map(({ length }) => length),
       [70_000, 30_000],

@@ -4,11 +4,11 @@ import { promisify } from 'node:util';
 import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
 
-/** Docker by its command line: containers, networks and volumes that are gone when the test ends. */
+/** Docker by its command line: containers, networks and volumes that the test removes at its end. */
 
 const run = promisify(execFile);
 const commandMsMax = 60_000;
-/** Installs the packages and compiles twice where nothing is kept of an earlier build. */
+/** Without a cache it installs the packages and compiles twice. */
 const buildMsMax = 600_000;
 const outputBytesMax = 64 * 1024 * 1024;
 
@@ -17,13 +17,13 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** One command; rejects with what it has said unless it ends with 0. */
+/** One command; rejects with its output unless it exits with 0. */
 export function docker(...args: readonly string[]): Promise<Said> {
   const options = { timeout: patience(commandMsMax), maxBuffer: outputBytesMax };
   return run('docker', [...args], options);
 }
 
-/** Why nothing can be tried here; false where Docker answers. */
+/** The reason why Docker cannot be used; false if it answers. */
 export async function whyNotDocker(): Promise<string | false> {
   try {
     await docker('info');
@@ -33,7 +33,7 @@ export async function whyNotDocker(): Promise<string | false> {
   }
 }
 
-/** Builds a target of the Dockerfile; the network of this machine is there for its packages. */
+/** Builds a target of the Dockerfile, with this machine's network. */
 export async function builtImage(target: 'embedded' | 'server'): Promise<string> {
   const tag = `auditlog-test:${target}`;
   const args = ['build', '--network', 'host', '--target', target, '--tag', tag, '.'];
@@ -45,19 +45,19 @@ export async function builtImage(target: 'embedded' | 'server'): Promise<string>
   return tag;
 }
 
-/** What a test has made, under names of its own. */
+/** Resources of a test, under its own names. */
 export class Made {
   readonly #id = randomBytes(4).toString('hex');
   readonly #containers: string[] = [];
   readonly #networks: string[] = [];
   readonly #volumes: string[] = [];
 
-  /** The full name of what the test calls `name`. */
+  /** The full name of a test's resource. */
   named(name: string): string {
     return `auditlog-${this.#id}-${name}`;
   }
 
-  /** Starts a container that goes on; its name. */
+  /** Starts a container and returns its name. */
   async start(name: string, args: readonly string[]): Promise<string> {
     const container = this.named(name);
     this.#containers.push(container);
@@ -65,7 +65,7 @@ export class Made {
     return container;
   }
 
-  /** The same without starting it. */
+  /** Creates a container without starting it. */
   async create(name: string, args: readonly string[]): Promise<void> {
     this.#containers.push(this.named(name));
     await docker('create', '--name', this.named(name), ...args);
@@ -93,12 +93,12 @@ export class Made {
   }
 }
 
-/** A container that could not be started is not there to be removed. */
+/** A container that failed to start need not be removed. */
 function unlessGone(error: Error): void {
   if (!/No such container/.test(error.message)) throw error;
 }
 
-/** What both images are run with in `deploy/`. */
+/** Options of both images in `deploy/`. */
 export const hardened = [
   '--read-only',
   '--tmpfs',
@@ -109,12 +109,12 @@ export const hardened = [
   'no-new-privileges',
 ] as const;
 
-/** One member of what Docker knows of a container, by a template of Go. */
+/** A member of `docker inspect`, by a template of Go. */
 export async function inspected(container: string, template: string): Promise<string> {
   return (await docker('inspect', '--format', template, container)).stdout.trim();
 }
 
-/** The files that a container has, as `tar` lists them. */
+/** A container's files, as `tar` lists them. */
 export async function exportedFiles(container: string): Promise<{ mode: string; path: string }[]> {
   const { stdout } = await run('sh', ['-c', 'docker export "$0" | tar --list --verbose', container], {
     timeout: patience(commandMsMax),

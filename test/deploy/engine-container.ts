@@ -7,11 +7,11 @@ import { removeDirectory } from '../support/directories.ts';
 import { docker, hardened, type Made } from './docker.ts';
 
 /**
- * The engine out of the image that has one, as a server for front ends in other containers: what stands in for a
- * ClickHouse server, so that these tests need no image from a registry.
+ * The engine of the image `embedded` as a server for services in other containers. It replaces a ClickHouse
+ * server, so these tests need no image from a registry.
  */
 export interface EngineContainer {
-  /** What makes a front end on the same network use it. */
+  /** Environment of a service on the same network that uses it. */
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -44,13 +44,13 @@ export async function startEngineContainer(
   const password = randomBytes(16).toString('hex');
   await writeFile(join(folder, 'users.xml'), users(createHash('sha256').update(password).digest('hex')));
   await writeFile(join(folder, 'config.xml'), config);
-  // The user of the image is another one than that of the test.
+  // The image's user differs from the test's.
   await chmod(folder, 0o755);
   const library = await libraryOf(image);
   const place = ['--network', network, '--network-alias', 'engine', '--volume', `${folder}:/config:ro`];
   const program = ['--config-file=/config/config.xml', '--path=/data/engine', `--query=${keeper}`];
   const container = await made.start('engine', [
-    // It ends with its standard input.
+    // The engine ends with its standard input.
     '--interactive',
     ...hardened,
     ...place,

@@ -115,7 +115,7 @@ describe('the images', { skip }, () => {
     );
   });
 
-  test('a key that signs evidence is made as the guide says', async () => {
+  test('the command of the guide makes an evidence key', async () => {
     const program =
       "import('/app/dist/evidence/evidence.js').then((m) => console.log(m.newEvidenceKey('service')))";
     const { stdout } = await docker('run', '--rm', '--entrypoint', 'node', server, '--eval', program);
@@ -141,7 +141,7 @@ describe('the images', { skip }, () => {
   });
 });
 
-/** The port is another one after each start. */
+/** Each start has another port. */
 async function untilReady(container: string): Promise<string> {
   const { stdout } = await docker('port', container, '8080');
   const url = `http://${stdout.trim()}`;
@@ -168,7 +168,7 @@ async function posted(url: string, key: string, count: number): Promise<void> {
   assert.equal((await eventually('the key to be known', sent)).status, 202);
 }
 
-/** Of the events that `posted` sends; making the organization leaves others. */
+/** Number of the events that `posted` sends, without those of making the organization. */
 async function total(url: string, key: string): Promise<number> {
   const query = 'limit=1&endTime=2024-12-31T00:00:00Z';
   const { status, text } = await call(`${url}/api/v1/audit?${query}`, { headers: { 'x-api-key': key } });
@@ -176,7 +176,7 @@ async function total(url: string, key: string): Promise<number> {
   return (JSON.parse(text) as { meta: { total: number } }).meta.total;
 }
 
-/** Files of an image that can be run, but for libraries and what packages bring. */
+/** Executables of an image, without libraries and files of packages. */
 async function programsOf(container: string): Promise<string[]> {
   return (await exportedFiles(container))
     .filter(({ mode, path }) => /^-.*x/.test(mode) && !/\.so(\.\d+)*$/.test(path))

@@ -6,7 +6,7 @@ import { sourceEvent } from '../support/server.ts';
 import { eventually } from '../support/http.ts';
 import { patience } from '../support/patience.ts';
 
-/** Where a service is behind TLS, and how it is asked. */
+/** A service behind TLS. */
 export interface Secured {
   readonly port: number;
   readonly ca: string;
@@ -22,7 +22,7 @@ const eventsOfBatch = 20;
 const askMsMax = 20_000;
 const pauseMs = 20;
 
-/** One request; rejects where no whole answer comes. */
+/** One request; rejects without a complete answer. */
 export function ask(to: Secured, path: string, agent: Agent, batch?: string): Promise<Answer> {
   const body = batch === undefined ? undefined : JSON.stringify(eventsOf(batch));
   const headers = {
@@ -55,8 +55,8 @@ function eventsOf(batch: string): object[] {
 }
 
 /**
- * Clients that post batches through a proxy, one after the other. What was not answered with 202 is sent again under the
- * same key by `finish`, so each batch must be there once in the end.
+ * Clients that post batches through a proxy, one after the other. `finish` repeats batches without a 202 under the
+ * same key, so each must be stored once in the end.
  */
 export class Load {
   readonly #to: Secured;
@@ -76,12 +76,12 @@ export class Load {
     return this.#acknowledged;
   }
 
-  /** What was answered instead of 202, and how often. */
+  /** Other answers than 202, and their numbers. */
   get others(): string {
     return [...this.#others].map(([answer, count]) => `${count} times ${answer}`).join(', ') || 'nothing';
   }
 
-  /** Waits for `count` batches more. */
+  /** Waits for `count` more batches. */
   async further(count: number): Promise<void> {
     const enough = this.#acknowledged + count;
     const reached = async () => (this.#acknowledged >= enough ? true : undefined);
@@ -95,7 +95,7 @@ export class Load {
     await Promise.all(this.#clients);
   }
 
-  /** After `stop`: sends again what is open; the number of events that must be there. */
+  /** After `stop`: repeats open batches; returns the expected number of events. */
   async finish(): Promise<number> {
     for (const batch of this.#again) {
       const sent = async () => (await this.#outcome(batch)) === '202' || undefined;
@@ -130,7 +130,7 @@ export class Load {
   }
 }
 
-/** Waits until as many events of batches can be read as were acknowledged, and holds each to be there once. */
+/** Waits until all acknowledged events are readable, and checks that each is there once. */
 export async function holdEachOnce(to: Secured, expected: number): Promise<void> {
   const agent = new Agent();
   const range = 'endTime=2024-12-31T00:00:00Z';

@@ -16,7 +16,7 @@ interface Rule {
 
 const alertsFile = 'deploy/prometheus/alerts.yml';
 
-/** Metrics that are there with a setting only, and the file that makes them. */
+/** Metrics that exist only with a setting, and the file that makes them. */
 const bySetting: Readonly<Record<string, string>> = {
   auditlog_tls_certificate_expiry_timestamp_seconds: 'src/http/certificate-watch.ts',
   auditlog_tls_certificate_refused: 'src/http/certificate-watch.ts',
@@ -37,7 +37,7 @@ before(async () => {
   });
 });
 
-/** Runs promtool; undefined, and the test skipped, where it is not installed. */
+/** Runs promtool; undefined, with the test skipped, if it is not installed. */
 async function run(context: TestContext, args: readonly string[], stdin?: string) {
   const answer = await promtool(args, stdin);
   if (answer === undefined) context.skip('NOT TESTED: promtool (Debian: prometheus) is not installed');
@@ -56,7 +56,7 @@ test('each alert fires on its condition, and none while all is well', async (con
   for (const { alert } of rules) assert.ok(tested.includes(`alertname="${alert}"`), `${alert} has no test`);
 });
 
-test('each alert says what to do, and where there is more', async () => {
+test('each alert has a remedy and a link', async () => {
   for (const { alert, annotations } of rules) {
     assert.ok((annotations['action'] ?? '').length > 20, alert);
     const [, file = '', section] = /^(docs\/[a-z]+\.md)#([a-z-]+)$/.exec(annotations['runbook'] ?? '') ?? [];
@@ -93,7 +93,7 @@ test('every endpoint that an alert or a panel names is one', async () => {
   for (const name of named) assert.ok(table.includes(`'${name}'`), `no endpoint is named ${name}`);
 });
 
-test('every metric that an alert or a panel names is there', async () => {
+test('every metric of an alert or panel exists', async () => {
   const known = new Set(Array.from(metrics.matchAll(/^# TYPE (\S+) /gm), ([, name = '']) => name));
   const expressions = [...rules, ...panels.flatMap(({ targets }) => targets)].map(({ expr }) => expr);
   const named = new Set(

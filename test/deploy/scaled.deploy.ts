@@ -14,8 +14,8 @@ import { type EngineContainer, startEngineContainer } from './engine-container.t
 import { ask, holdEachOnce, Load, type Secured } from './load.ts';
 
 /**
- * What deploy/compose/scaled.yaml starts: three front ends in containers behind HAProxy, on its configuration from there.
- * The engine is the one of the other image, and HAProxy is that of this machine.
+ * The services and the HAProxy of deploy/compose/scaled.yaml. The engine is from the other image, HAProxy from
+ * this machine.
  */
 
 const haproxy = findProgram('haproxy', 'HAPROXY');
@@ -71,7 +71,7 @@ describe('three front ends behind a proxy', { skip }, () => {
     if (folder !== '') await removeDirectory(folder);
   });
 
-  /** Events that must be there, of all tests so far. */
+  /** Expected events of all tests so far. */
   let expected = 0;
   async function underLoad(context: TestContext, disturb: (load: Load) => Promise<number>): Promise<void> {
     const load = new Load(secured, clients);
@@ -137,7 +137,7 @@ describe('three front ends behind a proxy', { skip }, () => {
     }));
 });
 
-/** A network with addresses that stay when a container is started again, so that the proxy finds it. */
+/** A network whose addresses survive a restart of containers, so that the proxy finds them. */
 async function frontNetwork(made: Made): Promise<string> {
   const first = 64 + Math.floor(Math.random() * 64);
   for (let n = first; ; n++) {
@@ -146,7 +146,7 @@ async function frontNetwork(made: Made): Promise<string> {
       await made.network('front', ['--subnet', `${subnet}.0/24`]);
       return subnet;
     } catch (error) {
-      // Another network has it.
+      // Another network uses it.
       if (n > first + 8) throw error;
     }
   }
@@ -183,7 +183,7 @@ async function startFrontEnds(
   return fronts;
 }
 
-/** The configuration of deploy/compose, with the addresses of this test. */
+/** The configuration of deploy/compose, with this test's addresses. */
 async function startProxy(folder: string, port: number, fronts: readonly FrontEnd[]): Promise<Program> {
   const authority = await makeAuthority(folder);
   assert.ok(authority, 'openssl is not installed');
@@ -217,7 +217,7 @@ async function untilReady(front: FrontEnd): Promise<void> {
   );
 }
 
-/** What a front end itself answers to a body. */
+/** A service's own answer to a body. */
 async function sent(url: string, key: string, body: string): Promise<number> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
   return (await call(`${url}/api/v1/audit`, { method: 'POST', headers, body })).status;

@@ -5,7 +5,7 @@ import { projectRoot } from '../support/project-root.ts';
 
 const run = promisify(execFile);
 
-/** A profile as containers take it. */
+/** A profile for containers. */
 interface Profile {
   readonly defaultAction: 'SCMP_ACT_ERRNO';
   readonly defaultErrnoRet: number;
@@ -14,7 +14,7 @@ interface Profile {
 
 const notPermitted = 1;
 
-/** What a set of systemd stands for, sets within it too. */
+/** The system calls of a set of systemd, including nested sets. */
 async function callsOf(set: string): Promise<string[]> {
   const { stdout } = await run('systemd-analyze', ['syscall-filter', set]);
   const members = stdout
@@ -26,7 +26,7 @@ async function callsOf(set: string): Promise<string[]> {
   return (await Promise.all(calls)).flat();
 }
 
-/** The filter of the unit, which only a systemd that runs could apply, as a profile; a reason in words without systemd. */
+/** The unit's filter as a profile, because only a running systemd could apply it; a reason without systemd. */
 export async function syscallFilter(): Promise<Profile | string> {
   const unit = await readFile(new URL('deploy/systemd/auditlog.service', projectRoot), 'utf8');
   const filters = [...unit.matchAll(/^SystemCallFilter=(~?)(.+)$/gm)];

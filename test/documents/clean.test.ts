@@ -8,14 +8,14 @@ import { projectRoot } from '../support/project-root.ts';
 
 const root = fileURLToPath(projectRoot);
 
-/** Files and folders that the commands of a document make in the folder they are run in. */
+/** Files and folders that a document's commands make in their folder. */
 function filesMadeBy(text: string): string[] {
   const option = String.raw`(?:2?>>?|-o|-keyout|-out|--checkpoint|--rejected-to|--report|mkdir -p)\s+(\w[\w./-]*)`;
   const blocks = [...text.matchAll(/^```sh.*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
   return blocks.flatMap((block) => [...block.matchAll(new RegExp(option, 'g'))].map(([, name = '']) => name));
 }
 
-test('what documents tell a reader to make, private keys before all, is ignored in a clone', (t) => {
+test('files made by commands of documents, private keys above all, are ignored in a clone', (t) => {
   const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' });
   const documents = [
     'README.md',

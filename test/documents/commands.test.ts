@@ -7,19 +7,19 @@ import type { CliDeps } from '../../src/cli/context.ts';
 import { blocksOf, documentText, pages } from '../support/markdown.ts';
 import { projectRoot } from '../support/project-root.ts';
 
-/** What can be said of commands in documents without running them; `test/e2e/pages.slow.test.ts` runs them. */
+/** Checks commands in documents without running them; `test/e2e/pages.slow.test.ts` runs them. */
 
 const blocks = pages('with recipes').flatMap((path) =>
   blocksOf(documentText(path)).map((block) => ({ path, ...block })),
 );
 const shellBlocks = blocks.filter(({ language }) => language === 'sh');
 
-/** The words that each command knows, by the words that lead to it: `auditlog key create`. */
+/** Words that each command accepts, by the preceding words, such as `auditlog key create`. */
 async function knownWords(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   let script = '';
   const deps = { environment: {}, io: { out: (text: string) => (script += text) } };
   assert.equal(await runCli(['completion', 'bash'], deps as unknown as CliDeps), 0);
-  // Before that are the values of options.
+  // Values of options come before.
   const offers = script.slice(script.indexOf('  case "$at" in\n'));
   const cases = offers.matchAll(/^ {4}'([^']+)'\) COMPREPLY=\(\$\(compgen -W '([^']*)'/gm);
   return new Map(Array.from(cases, ([, path = '', words = '']) => [path, new Set(words.split(' '))]));
@@ -28,7 +28,7 @@ async function knownWords(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
 const start =
   /(?:npx auditlog|npm run -s auditlog --|node dist\/cli\.js|^auditlog|[|(;&] ?auditlog|^forward)(?= )/gm;
 
-/** The command lines of ours in a text of a shell, from the name on, without comments and what they are piped into. */
+/** Our command lines in a shell text, from the name on, without comments and pipes. */
 function commandsIn(text: string): string[] {
   const lines = text.replaceAll(/\\\n\s*/g, ' ').replaceAll(/ #.*$/gm, '');
   return Array.from(lines.matchAll(start), (found) => {
@@ -38,7 +38,7 @@ function commandsIn(text: string): string[] {
 }
 
 describe('commands in documents', () => {
-  test('each block of a shell is run, or says why not', () => {
+  test('each block of a shell is run, or has a reason', () => {
     for (const { path, language, info, text } of blocks) {
       assert.ok(!['console', 'bash', 'shell'].includes(language), `${path}: ${language} is written sh`);
       if (language !== 'sh' || path.startsWith('docs/recipes/')) continue;

@@ -7,14 +7,14 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string; readonly dev?: boolean }>>;
 }
 
-test('what is compiled for x64 is there for arm64, as install.md says', () => {
+test('every binary for x64 also exists for arm64, as install.md says', () => {
   const { packages } = JSON.parse(readFileSync(new URL('package-lock.json', projectRoot), 'utf8')) as Lock;
   const compiled = Object.keys(packages).filter((name) => name.endsWith('linux-x64-gnu'));
   const shipped = compiled.filter((name) => packages[name]?.dev !== true);
   assert.ok(shipped.length >= 4, shipped.join(' '));
   for (const name of shipped)
     assert.equal(packages[name.replace('x64', 'arm64')]?.version, packages[name]?.version, name);
-  // The front end's two packages have the binaries of all machines, by the number of Node's binary interface.
+  // The two packages have binaries for all machines, by the number of Node's binary interface.
   for (const [folder, interfaces] of [
     ['node_modules/uWebSockets.js/dist/bin/', [115, 127]],
     ['node_modules/uwebsockets/', [127, 137]],

@@ -12,15 +12,15 @@ const doctor = readdirSync(new URL('src/cli/doctor', projectRoot))
   .concat(documentText('src/cli/doctor.ts'))
   .join('\n');
 
-/** What is named in the first column of the table that begins with this word. */
+/** Names in the first column of the table that begins with this word. */
 function named(heading: string): string[] {
   const table = page.slice(page.indexOf(`| ${heading} |`)).split('\n\n', 1)[0] ?? '';
   const cells = table.split('\n').map((line) => line.split(' | ')[0] ?? '');
   return cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name = '']) => name));
 }
 
-test('the table of checks has all that doctor makes of what the service stands on', () => {
-  const made = Array.from(doctor.matchAll(/checkOfPlace\(\s*'(\w+)'/g), ([, name = '']) => name);
+test('the table of checks has all checks of the host', () => {
+  const made = Array.from(doctor.matchAll(/hostCheck\(\s*'(\w+)'/g), ([, name = '']) => name);
   assert.ok(made.length > 10);
   assert.deepEqual(named('check').toSorted(), [...new Set(made)].toSorted());
 });

@@ -33,7 +33,7 @@ test('sizes are body bytes on the wire, compressed as they went', async () => {
   assert.equal(post?.status, 202);
 });
 
-// The last test: it stops the server that the others have used.
+// Last, because it stops the shared server.
 test('standard output carries access-log lines only, whole after a stop', async () => {
   const lines = await linesOf(server, 50, async () => {
     for (let n = 0; n < 50; n++) await call(`${server.url}/healthz`);

@@ -9,11 +9,11 @@ import { endpointNames } from './endpoint-names.ts';
 import { createUser, jsonOf, password, signIn, type SignedIn } from './session-support.ts';
 
 /**
- * Every endpoint with every credential. The list of endpoints is the service's own, so that a new one cannot be left
- * out; what each credential must get is written down here.
+ * Every endpoint with every credential. The endpoints are the service's own list, so a new one cannot be
+ * forgotten; the expected statuses stand here.
  */
 
-/** In everything that organization A has; never in an answer to anybody else. */
+/** Part of everything of organization A; no answer to anybody else may have it. */
 const marker = `marker${randomUUID().slice(0, 8)}`;
 const flow = randomUUID();
 
@@ -29,7 +29,7 @@ interface World {
 let world: World;
 let credentials: Map<string, Record<string, string>>;
 
-/** Those with a session or a key that is good for something. All others are nobody. */
+/** Callers with a useful session or key. All others are strangers. */
 const people = ['admin of A', 'auditor of A', 'member of A', 'admin of B'] as const;
 const keys = [
   'key of A: read',
@@ -56,11 +56,11 @@ const ofA = new Set<string>([...people.slice(0, 3), ...keys.slice(0, 4)]);
 
 interface Try {
   readonly path: string;
-  /** A function makes another one for each request. */
+  /** A function makes a new body for each request. */
   readonly body?: unknown;
-  /** Status for those who are not refused; everybody else gets 401. */
+  /** Status for callers that are not refused; all others get 401. */
   readonly expected: Readonly<Record<string, number>>;
-  /** True where organization A must see its marker in the answer, so that looking for it proves something. */
+  /** Organization A must see its marker in the answer; otherwise the search proves nothing. */
   readonly shows?: true;
 }
 
@@ -75,20 +75,20 @@ const readers = sessions(200, 200, 403);
 const admins = (status: number, adminB = status) => sessions(status, 403, 403, adminB);
 const all = (status: number) =>
   Object.fromEntries([...people, ...keys, ...nobody].map((name) => [name, status]));
-/** SCIM, where all keys are known and one may use it. */
+/** SCIM: all keys are known, and one may use it. */
 const scimKey = (status: number) => ({
   ...Object.fromEntries(keys.map((name) => [name, 403])),
   'key of A: scim': status,
 });
 const readKeys = { 'key of A: read': 200, 'key of A: both': 200, 'key of B': 200 };
 
-/** Without those that name what is looked for: what an organization asked to export stands in its own log. */
+/** Without queries that name the marker: exported filters are in the caller's own self-audit. */
 const unnamed = (path: string, now: World) =>
   lookups(path, now).filter(
     (one) => ![marker, flow, now.a.organization.id].some((name) => one.includes(name)),
   );
 
-/** Every filter that could lead to the marker, and the other organization by name. */
+/** Every filter that could find the marker, and the other organization by name. */
 function lookups(path: string, { a }: World): string[] {
   const queries = [
     '',
@@ -107,7 +107,7 @@ const portal = '/api/v1/portal';
 const event = (slug: string) => sourceEvent({ org: slug, flow_id: randomUUID() });
 const unknownKey = '0123456789abcdef';
 
-/** What is counted over events. */
+/** Counts of events. */
 function counts(path: string, expected: Readonly<Record<string, number>>): typeof tries {
   const all = (what: string, shows?: true) => (now: World) =>
     lookups(`${path}/${what}`, now).map((one) => ({ path: one, expected, ...(shows && { shows }) }));
@@ -118,7 +118,7 @@ function counts(path: string, expected: Readonly<Record<string, number>>): typeo
   };
 }
 
-/** What leads to evidence; only a proof has anything of an event. */
+/** Evidence; only a proof has parts of an event. */
 function evidence(path: string, expected: Readonly<Record<string, number>>): typeof tries {
   const of = (what: string) => ({ path: `${path}/${what}`, expected });
   return {
@@ -165,7 +165,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
         'key of A: scim': 403,
         'key of A: write': 202,
         'key of A: both': 202,
-        // Another organization's event, and nothing else in the batch.
+        // Another organization's event alone.
         'key of B': 400,
         'key of all': 202,
       },
@@ -196,7 +196,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     { path: '/api/v1/auth/login-handler', body: {}, expected: all(400) },
     {
       path: '/api/v1/auth/login-handler',
-      // Of an account each, or they would have to wait for each other.
+      // A new account each, or they would delay each other.
       body: () => ({ email: `${randomUUID()}@a.example`, password: 'a wrong password' }),
       expected: all(401),
     },
@@ -213,7 +213,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
     { path: '/api/v1/auth/sign-on/callback/_service?code=x&state=y', expected: all(401) },
   ],
   'GET /api/v1/auth/token': () => [{ path: '/api/v1/auth/token', expected: everyone }],
-  // Without JSON, so that no session is ended: 415 is what comes after the question who it is.
+  // Without JSON, so that no session ends: 415 follows authentication.
   'POST /api/v1/auth/logout': () => [{ path: '/api/v1/auth/logout', expected: sessions(415, 415, 415) }],
   'GET /api/v1/dashboard/organization/get-events-in-org': () =>
     ['', '?limit=1000', '?startTime=2024-01-01T00:00:00Z'].map((query) => ({
@@ -292,7 +292,7 @@ const tries: Readonly<Record<string, (now: World) => Try[]>> = {
   'GET /metrics': () => [{ path: '/metrics', expected: all(200) }],
   'GET /openapi.json': () => [{ path: '/openapi.json', expected: all(200) }],
   'GET /ocsf-event.schema.json': () => [{ path: '/ocsf-event.schema.json', expected: all(200) }],
-  // The same for all, whether the page has been built or not; test/http/page.test.ts looks at what it is.
+  // The same for all, with or without a built page; test/http/page.test.ts tests its content.
   'GET /': () => [{ path: '/', expected: all(existsSync('dist/web/index.html') ? 200 : 404) }],
   'GET /docs': () => [{ path: '/docs', expected: all(existsSync('dist/web/index.html') ? 200 : 404) }],
   'GET /assets/:file': () => [{ path: '/assets/none.js', expected: all(404) }],
@@ -411,14 +411,14 @@ describe('each endpoint, with each credential', () => {
       const method = endpoint.split(' ')[0] ?? '';
       for (const one of make(world)) {
         let shown = 0;
-        // First those that must be refused: whatever they could have done must not be done before.
+        // Refused callers first, so that no earlier change hides theirs.
         for (const [name, headers] of [...credentials].toReversed()) {
-          // Whoever is refused is refused before the query is looked at: once is enough.
+          // The query is read after authentication: one refusal is enough.
           if (one.path.includes('?') && !(name in one.expected)) continue;
           const answer = await request(method, one, headers);
           const what = `${method} ${one.path} with ${name}`;
           assert.equal(answer.status, one.expected[name] ?? 401, `${what}: ${answer.text.slice(0, 300)}`);
-          // Errors of OTLP and SCIM have forms of their own, to which `call` holds them.
+          // Errors of OTLP and SCIM have their own forms, which `call` checks.
           if (answer.status >= 400 && !/ \/(v1|scim)\//.test(endpoint)) problemOf(answer, answer.status);
           if (ofA.has(name)) shown += answer.status < 300 && answer.text.includes(marker) ? 1 : 0;
           else if (!endpoint.includes('/metrics')) assertNothingOfA(answer, what);
@@ -437,14 +437,14 @@ describe('each endpoint, with each credential', () => {
     const users = (await of('users')).data.map(({ email }) => email);
     assert.ok(users.includes('new@x.example'), 'the list is that of A');
     assert.ok(!users.includes('admin@b.example'), 'a user of B is in A');
-    // The event that B tried to write into A is nowhere, in A or in B.
+    // The event that B tried to write into A is neither in A nor in B.
     await world.b.caughtUp();
     assertNothingOfA(await world.b.get('limit=1000'), 'the events of B');
   });
 });
 
 function assertNothingOfA(answer: HttpAnswer, what: string): void {
-  // Links to other pages repeat the query that was sent.
+  // Links to other pages repeat the sent query.
   const text = `${answer.text}\n${JSON.stringify({ ...answer.headers, link: undefined })}`;
   for (const secret of [marker, world.a.organization.id, world.userId, world.keyId, flow]) {
     assert.ok(!text.includes(secret), `${what} shows ${secret}`);
@@ -452,14 +452,14 @@ function assertNothingOfA(answer: HttpAnswer, what: string): void {
 }
 
 describe('two credentials at once', () => {
-  test('a key does not open a session endpoint, nor a session a key endpoint, whatever else is sent', async () => {
+  test('a key does not open a session endpoint, nor a session a key endpoint', async () => {
     const { server, a, b } = world;
     const cookieA = credentials.get('admin of A')?.['cookie'] ?? '';
     const cookieB = credentials.get('admin of B')?.['cookie'] ?? '';
     const get = (path: string, headers: Record<string, string>) => call(`${server.url}${path}`, { headers });
     problemOf(await get(`${portal}/events`, { 'x-api-key': a.key, cookie: 'service=x' }), 401);
     problemOf(await get('/api/v1/audit', { 'x-api-key': 'x', cookie: cookieA }), 401);
-    // Each endpoint goes by its own credential.
+    // Each endpoint uses its own kind of credential.
     const page = await get('/api/v1/audit', { 'x-api-key': b.key, cookie: cookieA });
     assertNothingOfA(page, 'key of B with the cookie of A');
     const whoami = jsonOf(await get(`${portal}/whoami`, { 'x-api-key': a.key, cookie: cookieB }));
@@ -468,7 +468,7 @@ describe('two credentials at once', () => {
 });
 
 describe('methods that an endpoint does not have', () => {
-  test('405 with Allow, and nothing of what is behind', async () => {
+  test('405 with Allow, and no handler runs', async () => {
     const paths = [...new Set(endpointNames().map((name) => name.split(' ')[1] ?? ''))];
     for (const path of paths) {
       for (const method of ['PUT', 'DELETE']) {

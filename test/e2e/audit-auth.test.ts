@@ -35,7 +35,7 @@ const write = (headers: Record<string, string>, body: unknown = [sourceEvent()])
     body: JSON.stringify(body),
   });
 
-/** Keys that must open nothing, made from one that works. */
+/** Invalid keys, made from a valid one. */
 function wrongKeys(key: string): string[] {
   const [, id = '', secret = ''] = /^ak_(.{16})_(.{43})$/.exec(key) ?? [];
   const flipped = secret.startsWith('A') ? `B${secret.slice(1)}` : `A${secret.slice(1)}`;
@@ -167,7 +167,7 @@ describe('Authorization: Bearer', () => {
       problemOf(await both(authorization), 401);
     problemOf(await read({ 'x-api-key': 'x', ...bearer(tenant.key) }), 401);
     problemOf(await read({ 'x-api-key': '', ...bearer(tenant.key) }), 401);
-    // What a proxy wants of its own users is none of the service's business.
+    // Credentials for a proxy do not concern the service.
     pageOf(await both('Basic dXNlcjpwYXNzd29yZA=='));
   });
 
@@ -187,7 +187,7 @@ describe('Authorization: Bearer', () => {
       problemOf(await read(bearer(tenant.key, scheme)), 401);
     problemOf(await read({ authorization: 'Bearer' }), 401);
     problemOf(await read({ authorization: `Basic dXNlcjpwYXNzd29yZA==, Bearer ${tenant.key}` }), 401);
-    // Linear in its length, whatever is in it.
+    // Linear in its length, for any content.
     for (const filling of [', ', ',', ' ', ', bearer ', 'bearer, '])
       problemOf(await read(bearer(filling.repeat(12_000 / filling.length))), 401);
     const { headers } = await read({});

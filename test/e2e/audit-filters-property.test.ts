@@ -20,23 +20,23 @@ import { createTenant, type Tenant } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 
 /**
- * Drawn events and drawn filters against the model of the simulator. Set FC_SEED to repeat a run. Large events have granules of the engine to themselves, beside those of others in the same parts, and the
- * engine merges between questions.
+ * Random events and filters against the model of the simulator. Set FC_SEED to repeat a run. Large events fill
+ * granules of their own between those of others, and the engine merges between queries.
  */
 const seed = Number(process.env['FC_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const draw = new Draw(seed);
 const eventsPerBatch = 70;
-/** Three granules, in bodies that the shared service takes. */
+/** Three granules, in bodies that the shared service accepts. */
 const largeEvents = 35;
 const largePerBody = 7;
 const queries = rounds(60, 1_000);
 const queriesBetweenMerges = queries / 4;
 const wholePage = 1_000;
-/** The first day that has a number, a leap day, and the last day. */
+/** The first day of the numbers, a leap day, and the last day. */
 const days = [Date.UTC(1973, 2, 4) * 1000, Date.UTC(2000, 1, 29) * 1000, Date.UTC(2199, 11, 31) * 1000];
 
 let tenant: Tenant;
-/** The engine of the service; undefined where the service is on a ClickHouse server. */
+/** The service's engine; undefined with a ClickHouse server. */
 let storage: Storage | undefined;
 /** In the order of ingest. */
 const recorded: { readonly id: string | undefined; readonly facts: Facts }[] = [];
@@ -49,7 +49,7 @@ before(async () => {
   tenant = await createTenant(server, 'model');
   const { id, slug } = tenant.organization;
   const model = new ModelOrganization(slug, id, hiddenNames());
-  // Those that the organization began with, the oldest first.
+  // The events of making the organization, oldest first.
   for (const event of (await tenant.own()).toReversed())
     recorded.push({ id: undefined, facts: factsOf(model, JSON.stringify(event), '{}') });
   let batch = 0;
@@ -59,9 +59,9 @@ before(async () => {
     kinds: readonly Kind[],
     count: number,
   ) => {
-    const place = { organization: model, batch: batch++, beganMicros, ageDays: 0 };
+    const shared = { organization: model, batch: batch++, beganMicros, ageDays: 0 };
     const events = Array.from({ length: count }, (_, index) =>
-      makeEvent(draw, draw.pick(kinds), { ...place, index }),
+      makeEvent(draw, draw.pick(kinds), { ...shared, index }),
     );
     const body = `[${events.map(({ text }) => text).join()}]`;
     for (const one of tenants) assert.equal(acceptedOf(await one.post(body)).accepted, count);
@@ -70,7 +70,7 @@ before(async () => {
       recorded.push({ id: event.id, facts: factsOf(model, expected.audit, source) });
     }
   };
-  // Another organization says the same; none of it may ever be seen.
+  // Another organization has the same events; none may be shown.
   for (const day of days) await record([tenant, stranger], day, ['plain', 'rich'], eventsPerBatch);
   const largeDay = draw.pick(days);
   for (let sent = 0; sent < largeEvents; sent += largePerBody)
@@ -80,15 +80,15 @@ before(async () => {
 
 after(() => storage?.close());
 
-/** The total of an export, past the service: that would record each one among the events. */
+/** The total of an export that bypasses the service, which would record it as an event. */
 async function totalOfExport(parameters: string): Promise<number | undefined> {
   if (storage === undefined) return undefined;
   const filter = readFilter(new QueryParameters(new URLSearchParams(parameters)), tenant.organization);
   const read = createExportReader(storage, { head: '{', tail: '}' });
   const { organization } = tenant;
-  const found = await read(organization.id, { filter, format: 'ndjson' }, 0, AbortSignal.timeout(20_000));
-  found.stream.destroy();
-  return found.total;
+  const answer = await read(organization.id, { filter, format: 'ndjson' }, 0, AbortSignal.timeout(20_000));
+  answer.stream.destroy();
+  return answer.total;
 }
 
 test(`random filters, pages and totals agree with the model (FC_SEED=${seed})`, {
@@ -115,5 +115,5 @@ test(`random filters, pages and totals agree with the model (FC_SEED=${seed})`, 
     assert.equal((await totalOfExport(parameters)) ?? matching.length, matching.length, parameters);
     if (matching.length > 0) hits++;
   }
-  assert.ok(hits > queries / 3, `only ${hits} of ${queries} queries found anything`);
+  assert.ok(hits > queries / 3, `only ${hits} of ${queries} queries had matches`);
 });

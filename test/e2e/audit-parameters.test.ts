@@ -7,10 +7,10 @@ import { createTenant, flushMs, sourceEvent, type Tenant, type SharedServer } fr
 import { sharedServer } from '../support/shared.ts';
 import { rounds } from '../support/rounds.ts';
 
-/** Microseconds of the first of the events, which lie one second apart, and after those the organization begins with. */
+/** Microseconds of the first event. Events are one second apart, after those of making the organization. */
 const base = Date.UTC(2124, 0, 1) * 1000;
 const count = 1100;
-/** Events of the organization in all, with those it begins with. */
+/** Number of all events, with those of making the organization. */
 let all = 0;
 const flow = randomUUID();
 let server: SharedServer;
@@ -32,7 +32,7 @@ before(async () => {
   all = (await tenant.settled(count)).meta.total;
 });
 
-/** Numbers of the test's own events on a page; those that the organization begins with have none. */
+/** Numbers of the test's own events on a page. */
 const numbers = (page: Page) =>
   page.data.map((event: AuditEvent) => event.extra_map?.['n']).filter((n) => n !== undefined);
 const iso = (n: number, rest = '') =>
@@ -51,15 +51,15 @@ describe('the envelope', () => {
   });
 });
 
-// `audit-filters-property.test.ts` has pages, walks, filters and their spellings; `test/read/filter.test.ts` what is none.
+// `audit-filters-property.test.ts` tests pages and filters; `test/read/filter.test.ts` invalid ones.
 describe('paging', () => {
-  test('while events arrive, a page and its total tell the same story: clients page by the two', async () => {
+  test('while events arrive, a page and its total agree: clients page by both', async () => {
     const arriving = randomUUID();
     const done = new AbortController();
     const writer = async () => {
       while (!done.signal.aborted) {
         await other.record([sourceEvent({ flow_id: arriving }), sourceEvent({ flow_id: arriving })]);
-        // More do not reach the engine more often.
+        // More reads do not reach the engine sooner.
         await sleep(flushMs / 2);
       }
     };
@@ -100,7 +100,7 @@ describe('all parameters', () => {
       'actor=%0a%0d%09',
       `actor=${'a'.repeat(4000)}`,
       `q=${'a'.repeat(4000)}`,
-      // Of a character whose capital letters are three.
+      // Upper case makes three characters of this one.
       `q=${encoded('ΐ'.repeat(255))}`,
       `fileName=${encoded('日本'.repeat(300))}`,
       '?',
@@ -122,7 +122,7 @@ describe('all parameters', () => {
   });
 });
 
-/** A space may not stand in a request line; everything else goes out as written. */
+/** A space cannot stand in a request line; other characters are sent unchanged. */
 function encodeSpaces(query: string): string {
   return query.replaceAll(' ', '%20');
 }
@@ -148,7 +148,7 @@ describe('headers of pages', () => {
       await ignored('?flowid=1&limit=0&startTime=now&flowId=x&activity.in=1,x'),
       'flowid, limit, startTime, flowId, activity.in',
     );
-    // A date alone is no time, and a page has no more than 1000 events.
+    // A date alone is not a time, and a page has at most 1000 events.
     assert.equal(await ignored('?startTime=2026-11-27&limit=1001'), 'startTime, limit');
     assert.equal(await ignored('?limit=1000'), undefined);
     assert.equal(await ignored(`?${encoded('a, b\r\nX: ü')}=1`), encoded('a, b\r\nX: ü'));

@@ -15,7 +15,7 @@ import {
 
 export const perBatch = 40;
 
-/** What `backup` and `restore` print, as far as tests look at it. */
+/** Output of `backup` and `restore` that tests read. */
 export interface Backup {
   readonly id: string;
   readonly base: string | null;
@@ -25,7 +25,7 @@ export interface Backup {
 
 export async function backUp(dataDir: string, place: string, env?: ServerOptions['env']): Promise<Backup> {
   const args = ['backup', '--to', place, '--with-secrets', '--json'];
-  // It may run a service, which needs a process of its own.
+  // It may start a server, which needs its own process.
   return printed(await runCli(args, { dataDir, env })) as Backup;
 }
 
@@ -34,7 +34,7 @@ export async function restoreTo(dataDir: string, place: string, ...more: string[
   return printed(await runCliHere(args, { dataDir })) as Backup;
 }
 
-/** Sends batch after batch, each under a key of its own, the next when one is acknowledged. */
+/** Sends batches with their own keys, each after the previous one is acknowledged. */
 export class Producer {
   readonly #tenant: Tenant;
   #sending: Promise<void> | undefined;
@@ -45,7 +45,7 @@ export class Producer {
     this.#tenant = tenant;
   }
 
-  /** Resolves once so many are acknowledged. */
+  /** Resolves when `count` events are acknowledged. */
   async begin(count: number): Promise<void> {
     this.#sending = this.#go();
     await this.until(count);
@@ -61,7 +61,7 @@ export class Producer {
     return this.#sending ?? Promise.resolve();
   }
 
-  /** The batch whose first event has this number. */
+  /** The batch that begins with this number. */
   send(first: number, tenant = this.#tenant) {
     const timestamp = '2024-05-06T07:08:09.123456Z';
     const batch = Array.from({ length: perBatch }, (_, n) =>
@@ -73,7 +73,7 @@ export class Producer {
   async #go(): Promise<void> {
     while (!this.#isStopped) {
       const answer = await this.send(this.acknowledged).catch(() => undefined);
-      // The server was killed: whether it has the batch nobody knows.
+      // The server was killed: it is unknown whether it has the batch.
       if (answer === undefined) return;
       this.acknowledged += acceptedOf(answer).accepted;
       await sleep(5);
@@ -81,7 +81,7 @@ export class Producer {
   }
 }
 
-/** All there is in the feed behind a cursor, and the numbers of the producer's events among it. */
+/** The feed after a cursor, and the numbers of the producer's events in it. */
 export async function follow(tenant: Tenant, from = '') {
   const [events, cursor] = await followFeed(tenant, from, '5000');
   return {
@@ -91,7 +91,7 @@ export async function follow(tenant: Tenant, from = '') {
   };
 }
 
-/** Waits until the feed has so many of the producer's events, and holds them to be the first ones, each once. */
+/** Waits until the feed has `count` events of the producer, and checks that these are the first ones, each once. */
 export async function holdFirst(tenant: Tenant, count: number): Promise<void> {
   const numbers = await eventually(`${count} events`, async () => {
     const found = (await follow(tenant)).numbers;
@@ -100,10 +100,10 @@ export async function holdFirst(tenant: Tenant, count: number): Promise<void> {
   assert.deepEqual(sorted(numbers), upTo(count));
 }
 
-/** How many of the producer's events a backup has: making the organization and its key left two more. */
+/** Number of the producer's events in a backup: making the organization and its key adds two. */
 export const ofProducer = ({ events }: Backup): number => events - 2;
 
-/** A copy as an operator makes it, who does not mind files that go meanwhile. */
+/** An operator's copy; files may disappear meanwhile. */
 export async function copy(from: string, to: string): Promise<void> {
   const command = `cp -a "$1" "$2" 2> /dev/null || true`;
   await promisify(execFile)('sh', ['-c', command, 'sh', from, to]);

@@ -23,7 +23,7 @@ after(async () => {
   if (root !== undefined) await removeDirectory(root);
 });
 
-// A follower's cursor goes on behind a restore: moving.slow.test.ts keeps one.
+// moving.slow.test.ts tests cursors after a restore.
 test('a service is backed up under load and after it was killed, and is restored elsewhere to the event', async () => {
   const place = join(root, 'backups');
   const tenant = await createTenant(service.server, 'acme');
@@ -34,7 +34,7 @@ test('a service is backed up under load and after it was killed, and is restored
   await service.server.kill('SIGKILL');
   await producer.stop();
   const { acknowledged } = producer;
-  // The command sends what the log of the dead server has.
+  // The command sends the dead server's log.
   const second = await backUp(service.dataDir, place);
   assert.equal(second.base, first.id);
 
@@ -42,13 +42,13 @@ test('a service is backed up under load and after it was killed, and is restored
   const report = await restoreTo(directory, place);
   assert.deepEqual([report.id, report.events, report.notes], [second.id, second.events, []]);
   const total = ofProducer(second);
-  // The batch that was under way may be there, and then it is there as a whole.
+  // The batch in progress is there as a whole or not at all.
   assert.ok([acknowledged, acknowledged + perBatch].includes(total), `${total} of ${acknowledged}`);
   restored = await startServer({ dataDir: directory, env, intervals });
   const there = tenant.with({ server: restored });
   await holdFirst(there, total);
 
-  // Answers that were given are given again, and nothing is stored twice.
+  // Repeats get the same answers, and nothing is stored twice.
   for (const number of [0, acknowledged - perBatch, acknowledged])
     assert.equal(acceptedOf(await producer.send(number, there)).accepted, perBatch);
   await holdFirst(there, acknowledged + perBatch);

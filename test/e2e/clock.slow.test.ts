@@ -8,13 +8,13 @@ import { createTenant, keyKnown, sourceEvent, startServer } from '../support/ser
 
 const hourMs = 3_600_000;
 
-/** The environment of a process whose clock is wrong. */
+/** Environment of a process with a wrong clock. */
 function wrongBy(ms: number): Record<string, string> {
   const module = new URL('../support/shifted-clock.mjs', import.meta.url).href;
   return { NODE_OPTIONS: `--import ${module}`, CLOCK_SHIFT_MS: String(ms) };
 }
 
-// The simulator sets clocks back, forward and right while it runs, and follows the feed all the while.
+// The simulator changes clocks while it follows the feed.
 test('servers on one engine whose clocks are an hour apart hold each other back by nothing', async () => {
   const engine = await startPlainEngine();
   const behind = await startServer({ env: { ...engine.env, ...wrongBy(-hourMs) } });

@@ -13,7 +13,7 @@ import {
   type TestServer,
 } from '../support/server.ts';
 
-/** Commands beside a server, which makes their changes. */
+/** Commands whose changes a running server makes. */
 
 let dataDir: string;
 let server: TestServer;
@@ -51,15 +51,15 @@ test('a change is in force when its command ends, and has one event', async () =
   assert.equal(await statusOf(key), 401);
   const refused = await server.cliHere(['key', 'rotate', id]);
   assert.deepEqual([refused.code, /is revoked/.test(refused.stderr)], [1, true], refused.stderr);
-  // Of the tenant's own key, and of this one.
+  // One event of the tenant's own key, and two of this one.
   assert.deepEqual(await codes(), [1302, 1300, 1300]);
 });
 
-test('a server that is stopped for a moment makes the change when it goes on', async () => {
+test('a suspended server makes the change when it continues', async () => {
   const { id, key } = issued(await server.cliHere(newKey));
   process.kill(server.pid, 'SIGSTOP');
   const revoked = server.cli(['key', 'revoke', id, '--json']);
-  // Without the server nothing happens, however long it takes: longer than a command once waited.
+  // Without an answer nothing happens, for longer than a command once waited.
   const first = await Promise.race([revoked, sleep(8_000)]);
   process.kill(server.pid, 'SIGCONT');
   assert.equal(first, undefined);

@@ -7,15 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
-/** More slow connections than a process has descriptors for (docs/operate.md, Connections). */
+/** More slow connections than a process has file descriptors (docs/operate.md, Connections). */
 
 const descriptors = 1024;
 const slow = 1100;
 const year = 'startTime=2024-01-01T00:00:00Z&endTime=2024-12-31T00:00:00Z';
-/** What the shell does is what `ulimit -n` of an operator does. */
+/** As an operator's `ulimit -n`. */
 const launcher = ['sh', '-c', `ulimit -n ${descriptors}; exec "$0" "$@"`];
 
-/** Connections that send the head of a request for ever. */
+/** Connections that never finish the head of their request. */
 class SlowConnections {
   readonly #sockets: Socket[] = [];
   #closed = 0;
@@ -23,7 +23,7 @@ class SlowConnections {
     for (const socket of this.#sockets) if (socket.writable) socket.write('x');
   }, 2000);
 
-  /** From addresses 127.0.0.2 on, as many as are named. */
+  /** From this number of addresses, beginning with 127.0.0.2. */
   async open(port: number, count: number, addresses: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, async (_, n) => {
@@ -48,7 +48,7 @@ class SlowConnections {
   }
 }
 
-/** Asks over one connection that is kept, and never repeats. */
+/** Requests over one open connection, without retries. */
 class KeptConnection {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #tenant: Tenant;
@@ -107,7 +107,7 @@ async function holdOut(server: TestServer): Promise<void> {
     attack.end();
     kept.end();
   }
-  // Whoever comes when they are gone is let in.
+  // When they are gone, others are accepted.
   await eventually('room for others', async () => {
     const answer = await tenant.get('limit=1').catch(() => undefined);
     if (answer?.status !== 200) await sleep(50);

@@ -7,7 +7,10 @@ import { call, eventually } from '../support/http.ts';
 import { keptService } from '../support/kept-service.ts';
 import { createKey, createTenant, keyKnown, printed, sourceEvent, type Tenant } from '../support/server.ts';
 
-/** A journal of control data that a disk harms: it is told, and whom it may be about is refused until an operator decides. */
+/**
+ * A disk damages the journal of control data: the service reports it, and refuses the organizations concerned
+ * until an operator decides.
+ */
 
 const service = keptService();
 const password = 'correct horse battery';
@@ -21,7 +24,7 @@ const cli = async (...args: string[]) => {
   return answer;
 };
 
-/** Two organizations, and in the first a user, and a key that is revoked by the newest change of all. */
+/** Two organizations; the first has a user, and a key whose revocation is the newest change. */
 async function makeBoth(): Promise<void> {
   await service.ready();
   kept = await createTenant(service.server, 'kept');
@@ -49,7 +52,7 @@ const signIn = async (): Promise<number> => {
     .status;
 };
 
-/** What becomes of each: the key and the user of the one, its revoked key, and the key of the other. */
+/** Results for the first organization's key, user and revoked key, and the other's key. */
 const outcomes = async (): Promise<number[]> => [
   await sendBy(kept.key),
   await signIn(),
@@ -63,13 +66,13 @@ interface Readiness {
 }
 const readiness = async () => JSON.parse((await call(`${service.server.url}/readyz`)).text) as Readiness;
 
-/** Ids of what a running service says of its control data. */
+/** Ids of damaged control data that a running service reports. */
 async function told(): Promise<string[]> {
   const { damage = [] } = await readiness();
   return damage.flatMap(({ kind, id }) => (kind === 'control_data' ? [id] : []));
 }
 
-/** Ids of what the doctor finds wrong with it. */
+/** Ids that `doctor` reports. */
 async function namedByDoctor(): Promise<string[]> {
   const examined = await service.server.cliHere(['doctor', '--quick', '--json']);
   const { checks } = JSON.parse(examined.stdout.split('\n')[0] ?? '') as {
@@ -90,7 +93,7 @@ interface Repaired {
 }
 const repaired = async () => printed(await cli('doctor', '--repair', '--json')) as Repaired;
 
-/** Changes rows of the journal while nothing runs; resolves with the last place that there was. */
+/** Changes rows of the journal while nothing runs; resolves with the last place before. */
 const harm = (how: (last: number) => string): Promise<number> =>
   inEngineOf(service.dataDir, async (storage) => {
     const [row] = await storage.rows<{ last: string }>('SELECT toString(max(place)) AS last FROM journal');
@@ -99,7 +102,7 @@ const harm = (how: (last: number) => string): Promise<number> =>
     return last;
   });
 
-/** The path of the newest part of the journal, by an engine that ends before it is harmed. */
+/** Path of the newest part of the journal; the engine has ended. */
 const newestPart = (): Promise<string> =>
   inEngineOf(service.dataDir, async (storage) => {
     const [row] = await storage.rows<{ path: string }>(
@@ -109,9 +112,9 @@ const newestPart = (): Promise<string> =>
     return row?.path ?? assert.fail('the journal has a part');
   });
 
-// `journal.test.ts` has every kind of damage of rows; the simulator also harms what is in use.
+// `journal.test.ts` has every kind of damaged row; the simulator damages a running service.
 describe('harmed while the service does not run', () => {
-  test('the newest change is missing: all are refused, until an operator goes on without it', async () => {
+  test('the newest change is missing: all are refused, until an operator accepts it', async () => {
     assert.deepEqual(await outcomes(), [202, 200, 401, 202]);
     await service.server.stop();
     const last = await harm((place) => `DELETE WHERE place = ${place}`);
@@ -126,7 +129,7 @@ describe('harmed while the service does not run', () => {
     const { accepted } = await repaired();
     assert.deepEqual(accepted, [{ place: last, detail: 'is missing', organization: null }]);
     await eventually('it is accepted', async () => ((await told()).length === 0 ? true : undefined));
-    // Nobody knows any more that the key was revoked: the operator was told to look.
+    // The lost revocation is void: the operator was asked to check.
     assert.deepEqual(await outcomes(), [202, 200, 202, 202]);
     assert.match((await cli('doctor', '--repair')).stdout, /nothing was repaired/);
     assert.deepEqual(await namedByDoctor(), []);
@@ -165,14 +168,14 @@ describe('harmed while the service does not run', () => {
     await assert.rejects(service.start(), /part \S+ of the table journal is damaged; run "auditlog doctor"/);
     const { tables, accepted } = await repaired();
     assert.deepEqual(tables, [{ table: 'journal', parts_taken_out: [name] }]);
-    // A merge may have put the row that accepted the damage of before into this part.
+    // A merge may have moved the row that accepted the earlier damage into this part.
     assert.ok(accepted.some(({ detail }) => detail === 'is missing'));
     await service.start();
     assert.deepEqual(await told(), []);
     assert.equal((await readiness()).checks['nothing_damaged'], true);
   });
 
-  test('all of it is gone: nobody is let in, and an operator can begin anew', async () => {
+  test('all of it is missing: everybody is refused, and an operator can begin anew', async () => {
     await service.server.stop();
     await harm(() => 'DELETE WHERE true');
     const names = await namedByDoctor();

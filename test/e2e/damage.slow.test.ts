@@ -9,7 +9,7 @@ import { keptService } from '../support/kept-service.ts';
 import { createTenant, sourceEvent, type Tenant } from '../support/server.ts';
 import { withEngine } from './export-support.ts';
 
-/** Files of the engine that are harmed beneath a service: what readers, the operator and the self-audit are told. */
+/** Damages the engine's files below a service, and checks readers, operator and self-audit. */
 
 interface Readiness {
   readonly status: string;
@@ -48,7 +48,7 @@ async function readiness(): Promise<Readiness> {
   return JSON.parse(answer.text) as Readiness;
 }
 
-/** What it says of the machine depends on where the tests run: `code` is that of what it says of the events. */
+/** Its findings about the machine depend on where the tests run: `code` is that for the events. */
 async function doctor(code: number, ...args: string[]): Promise<Report> {
   const answer = await service.server.cliHere(['doctor', '--json', ...args]);
   const report = JSON.parse(answer.stdout.split('\n')[0] ?? '') as Report;
@@ -61,7 +61,7 @@ async function doctor(code: number, ...args: string[]): Promise<Report> {
 const feed = () =>
   call(`${service.server.url}/api/v1/audit/feed?limit=1000`, { headers: { 'x-api-key': tenant.key } });
 
-/** The error of a read that needs what is damaged: told as such, and nobody is asked to come again. */
+/** The error of a read of damaged data, which does not ask for a retry. */
 function damaged(answer: HttpAnswer): void {
   const problem = problemOf(answer, 500);
   assert.match(problem.detail, /damaged/);
@@ -80,7 +80,7 @@ const eventsDamaged = 10;
 describe('a byte of a part changes', () => {
   let part: { readonly name: string; readonly path: string };
 
-  test('reads say that it is damage, and so do readiness, metrics and the log, while the rest goes on', async () => {
+  test('reads, readiness, metrics and the log report the damage, and the rest works', async () => {
     assert.deepEqual(await readiness(), {
       status: 'ready',
       checks: {
@@ -94,14 +94,14 @@ describe('a byte of a part changes', () => {
     await tenant.own();
     await withEngine(service.server, (storage) => storage.command('SYSTEM STOP MERGES events'));
     const known = new Set((await parts()).map(({ name }) => name));
-    // Few events: the engine tries each bit of a damaged block, to say which one it was, and that takes its time.
+    // Few events, because the engine slowly tries each bit of a damaged block.
     const extra = () => ({ noise: randomBytes(200).toString('base64') });
     await tenant.record(Array.from({ length: eventsDamaged }, () => sourceEvent({ extra: extra() })));
     await tenant.settled(eventsDamaged);
     const made = (await parts()).filter(({ name }) => !known.has(name));
     assert.equal(made.length, 1);
     part = made[0] ?? assert.fail('no part');
-    // In the first half of the payloads, which are the last columns of a part and most of it.
+    // Within the first half of the payloads, the last and largest columns of a part.
     await flipBit(join(part.path, 'data.bin'), 0.3);
 
     damaged(await tenant.get('limit=1000'));
@@ -170,7 +170,7 @@ describe('a byte of a part changes', () => {
   });
 });
 
-test('parts are gone after a restart: it is told, recorded by the operator, and then known', async () => {
+test('parts are missing after a restart: reported, recorded by the operator, then known', async () => {
   const other = await createTenant(service.server, 'damaged-too');
   await other.record(Array.from({ length: 30 }, () => sourceEvent()));
   await other.settled(30);

@@ -25,7 +25,7 @@ async function org(args: readonly string[]) {
   return { ...answer, value: answer.code === 0 ? (printed(answer) as Deleted) : undefined };
 }
 
-/** An organization with ten events, and the number of all that are stored of it, covered by a checkpoint. */
+/** An organization with ten events, and the number of its stored events, covered by a checkpoint. */
 async function filled(slug: string): Promise<{ tenant: Tenant; events: number }> {
   const tenant = await createTenant(service.server, slug);
   const provider = ['--issuer', 'https://idp.example', '--client-id', 'audit'];
@@ -41,10 +41,7 @@ async function filled(slug: string): Promise<{ tenant: Tenant; events: number }>
   return { tenant, events };
 }
 
-/**
- * Rows of an organization by table, whichever table has any; what is left is its deletion, in the journal. Of a table that each
- * node of a cluster has a part of, the parts are asked.
- */
+/** Rows of an organization by table; only its deletion in the journal may be left. On a cluster all nodes are read. */
 const left = (id: string) =>
   withEngine(service.server, async (storage) => {
     const found = await storage.rows<{ table: string; column: string }>(
@@ -69,7 +66,7 @@ const left = (id: string) =>
 const untilGone = (id: string) =>
   eventually('nothing of it is left', async () => ((await left(id)).length === 0 ? true : undefined));
 
-test('an organization is deleted with all that there is of it, unless it is held; a tombstone tells what there was', async () => {
+test('a deletion removes everything of an organization unless it is held; a record stays', async () => {
   const { tenant, events } = await filled('leaving');
   const { id } = tenant.organization;
   assert.equal((await org(['delete', '--org', 'leaving'])).code, 2);
@@ -102,14 +99,14 @@ test('an organization is deleted with all that there is of it, unless it is held
     checks: { nothing_damaged: boolean };
   };
   assert.equal(ready.checks.nothing_damaged, true);
-  // The name is free. That others are as they were has the simulator.
+  // The slug is free again. The simulator checks other organizations.
   assert.equal(
     (await service.server.cliHere(['org', 'create', '--org', 'leaving', '--name', 'New'])).code,
     0,
   );
 });
 
-test('a deletion that was killed is gone on with by the next server, and finds what comes late', async () => {
+test('the next server continues a killed deletion, and finds late events', async () => {
   const { tenant } = await filled('killed');
   const { id } = tenant.organization;
   await withEngine(service.server, async (storage) => {
@@ -131,7 +128,7 @@ test('a deletion that was killed is gone on with by the next server, and finds w
     await storage.insertRows('events', [row]);
   });
   await untilGone(id);
-  // Of a command that had looked for the organization before it was deleted.
+  // Of a command that had found the organization before its deletion.
   await withEngine(service.server, async (storage) => {
     await storage.insertRows('erasure_rows', [{ org: id, erasure: randomUUID(), seq: '1', source: '{}' }]);
   });

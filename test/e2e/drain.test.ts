@@ -8,14 +8,14 @@ import { patience } from '../support/patience.ts';
 import { createTenant, type SharedServer, sourceEvent, startServer, type Tenant } from '../support/server.ts';
 import { login } from './session-support.ts';
 
-/** Requests that are being answered, that for the metrics among them. */
+/** Number of requests in progress, including this read of the metrics. */
 async function inFlight({ url }: SharedServer): Promise<number> {
   const { text } = await call(`${url}/metrics`);
   const counts = text.matchAll(/^auditlog_http_requests_in_flight\S* (\d+)$/gm);
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** A POST that has begun, and whose body stops half-way until it is told to go on. */
+/** A POST that sends half of its body, and the rest later. */
 async function halfSent(
   tenant: Tenant,
   body: string,
@@ -50,10 +50,10 @@ async function halfSent(
   };
 }
 
-test('SIGTERM: requests under way are finished, new ones are not taken, everything is kept, exit 0; SIGINT is the same', async () => {
+test('SIGTERM: running requests finish, new ones are refused, everything is kept, exit 0; SIGINT is the same', async () => {
   const dataDir = await temporaryDirectory();
   try {
-    // A long flush interval: what is acknowledged has not reached the engine when the signal comes.
+    // With a long flush interval, acknowledged events are not in the engine when the signal comes.
     const server = await startServer({ dataDir, env: { FLUSH_INTERVAL: '20s' } });
     const tenant = await createTenant(server, 'drain');
     const flow = randomUUID();
@@ -68,7 +68,7 @@ test('SIGTERM: requests under way are finished, new ones are not taken, everythi
       );
       return answer?.status === 200 ? undefined : true;
     });
-    // New connections are refused or told 503; nothing else.
+    // New connections are refused or get 503.
     const late = await tenant
       .post([sourceEvent({ flow_id: flow })], { connection: 'close' })
       .catch(() => undefined);
@@ -81,7 +81,7 @@ test('SIGTERM: requests under way are finished, new ones are not taken, everythi
     assert.equal(await server.exited(), 0);
     assert.ok(performance.now() - asked < patience(7_500));
     if (engine !== undefined) assert.throws(() => process.kill(engine, 0), 'the engine is still there');
-    // Without anything to wait for the end is quick, and SIGINT asks for it as SIGTERM does.
+    // Without open requests the stop is quick; SIGINT acts like SIGTERM.
     const again = await startServer({ dataDir });
     try {
       await tenant.with({ server: again }).settled(6, { flowId: flow });
@@ -119,14 +119,14 @@ test('idle connections, stalled requests and logins that wait after many failure
   stalled.socket.on('error', () => undefined);
   const asked = performance.now();
   await server.kill('SIGTERM');
-  // The longest wait would be half a minute, and the service gives requests ten seconds.
+  // The longest wait would be half a minute, but the service gives requests ten seconds.
   const answers = await Promise.all(waiting);
   const told = answers.filter(({ status }) => status === 503);
   assert.ok(told.length >= 1, answers.map(({ status }) => status).join(', '));
   for (const answer of told) assert.ok(retryAfterOf(answer) >= 1);
   for (const answer of answers) assert.ok([401, 503].includes(answer.status));
   assert.equal(await server.exited(), 0);
-  // 10 s for requests, 10 s for the engine at most.
+  // At most 10 s for requests and 10 s for the engine.
   assert.ok(performance.now() - asked < patience(11_000));
   idle.destroy();
   stalled.socket.destroy();

@@ -27,17 +27,17 @@ import { patience } from '../support/patience.ts';
 import { endpointNames } from './endpoint-names.ts';
 import { createUser, jsonOf, password, signIn } from './session-support.ts';
 
-/** What a request comes to without an engine: what needs none has its usual status. */
+/** The result of a request without an engine; requests that need none have their usual status. */
 type Expected = 'read' | 'change' | number;
 
 interface Ask {
-  /** Default: the path of the route. */
+  /** Default: the route's path. */
   readonly path?: string;
   readonly body?: unknown;
   readonly expected: Expected;
 }
 
-/** Every route, with a request that would succeed, or be refused by nothing but the state of the engine. */
+/** Every route, with a request that only the engine's state can refuse. */
 function withoutEngine(ids: {
   readonly otherId: string;
   readonly keyId: string;
@@ -68,7 +68,7 @@ function withoutEngine(ids: {
     'GET /api/v1/audit/top-files': read,
     ...evidence('/api/v1/audit/evidence'),
     ...evidence(`${portal}/evidence`),
-    // The log takes events.
+    // The log accepts events.
     'POST /api/v1/audit': { body: sourceEvent(), expected: 202 },
     'POST /v1/logs': { body: { resourceLogs: [] }, expected: 200 },
     'POST /api/v1/auth/login-handler': { body: { email, password }, expected: 200 },
@@ -169,14 +169,14 @@ function withoutEngine(ids: {
   };
 }
 
-/** Status, words and the header of an answer without an engine: they go by what the request was to do. */
+/** Status, message and header of an answer without an engine, by the kind of request. */
 function answerWithoutEngine(answer: HttpAnswer): string {
   const { detail = '' } = answer.status < 500 ? {} : (JSON.parse(answer.text) as { detail?: string });
   const retries = answer.headers['retry-after'] === undefined ? '' : ', Retry-After';
   return `${answer.status}${retries} ${detail.replace(/ \(request .*\)$/, '')}`.trim();
 }
 
-/** A change that was sent before the loss of the engine was known cannot be told. */
+/** A change that was sent before the server knew of the loss has an unknown result. */
 const answers = {
   read: /^500, Retry-After The audit records could not be retrieved; try again later\.$/,
   change:
@@ -199,7 +199,7 @@ describe('the connection to the engine fails', () => {
   let tenant: Tenant;
   const kept = randomUUID();
   before(async () => {
-    // With no more rights than are documented: what is asked after an engine has died needs rights of its own.
+    // With only the documented rights, because statements after a crash need some of their own.
     engine = await startPlainEngine({ databases: ['audit'], grants: neededGrants('audit', 'audit') });
     proxy = await startFaultProxy(engine.port);
     server = await startServer({
@@ -208,7 +208,7 @@ describe('the connection to the engine fails', () => {
         CLICKHOUSE_URL: proxy.url,
         SEGMENT_BYTES: '262144',
         WAL_MAX_BYTES: '2097152',
-        // An error must have the same status with and without a limit of its route.
+        // Errors must have the same status with and without a route's limit.
         RATE_LIMIT_TENANT: 'off',
         RATE_LIMIT_LOGIN: 'off',
       },
@@ -223,7 +223,7 @@ describe('the connection to the engine fails', () => {
     await engine?.stop();
   });
 
-  test('refused: every read is a 500 with Retry-After, whatever it asks for', async () => {
+  test('refused: every read is a 500 with Retry-After', async () => {
     proxy.set('refuse');
     try {
       for (const query of [
@@ -236,11 +236,11 @@ describe('the connection to the engine fails', () => {
         'orgId=other',
       ]) {
         const answer = await tenant.get(query);
-        // What can give no events needs no engine.
+        // A filter that cannot match needs no engine.
         if (query === 'orgId=other' && answer.status === 200) assert.equal(pageOf(answer).meta.total, 0);
         else notRetrieved(answer);
       }
-      // Who may not read still learns just that.
+      // Unauthenticated callers still get 401.
       problemOf(await tenant.with({ key: 'wrong' }).get(), 401);
       assert.equal((await call(`${server.url}/healthz`)).status, 200);
       const ready = await call(`${server.url}/readyz`);
@@ -298,7 +298,7 @@ describe('the connection to the engine fails', () => {
     );
   });
 
-  test('hanging: metrics do not wait for it, and then tell so', async () => {
+  test('hanging: metrics do not wait for it, and report that', async () => {
     const metrics = async () => (await call(`${server.url}/metrics`)).text;
     await eventually('the metric to be 1', async () =>
       /^auditlog_ready\{check="engine_reachable"\} 1$/m.test(await metrics()) ? true : undefined,
@@ -349,7 +349,7 @@ describe('the connection to the engine fails', () => {
     assert.equal(page.data.length, 1000);
   });
 
-  test('writes are taken until the log is full, then 503, and everything taken arrives once', {
+  test('writes are accepted until the log is full, then 503, and all accepted events are stored once', {
     timeout: patience(60_000),
   }, async () => {
     const flow = randomUUID();
@@ -379,7 +379,7 @@ describe('the connection to the engine fails', () => {
     await tenant.settled(taken, { flowId: flow });
   });
 
-  test('the server stops cleanly while the engine is away, and hands over what is left after a restart', async () => {
+  test('the server stops cleanly without the engine, and sends its log after a restart', async () => {
     const flow = randomUUID();
     proxy.set('refuse');
     let second: TestServer | undefined;

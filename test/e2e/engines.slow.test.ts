@@ -15,7 +15,7 @@ import { projectRoot } from '../support/project-root.ts';
 import { startServerImage } from '../support/server-image.ts';
 import { startTwoShards } from '../support/two-shards.ts';
 
-// The embedded engine is what nearly all other tests use.
+// Nearly all other tests use the embedded engine.
 describe('the same service on every engine', () => {
   test('a separate engine, as a user with the rights that docs/configure.md names and no others', async () => {
     const guide = await readFile(new URL('docs/configure.md', projectRoot), 'utf8');
@@ -41,7 +41,7 @@ describe('the same service on every engine', () => {
     const guide = await readFile(new URL('docs/cluster.md', projectRoot), 'utf8');
     const grants = neededGrants('audit', 'audit', 'two');
     for (const grant of grants) assert.ok(guide.includes(`${grant};`), grant);
-    // In place of replicated tables, and of what no other node can do for this one.
+    // Instead of replicated tables and rights that need another node.
     const instead = ['GRANT TABLE ENGINE ON MergeTree', 'GRANT TABLE ENGINE ON ReplacingMergeTree'];
     const database = 'GRANT CREATE DATABASE ON audit.*';
     const two = await startTwoShards({ databases: ['audit'], grants: [...grants, ...instead, database] });

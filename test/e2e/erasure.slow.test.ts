@@ -23,7 +23,7 @@ interface Erasure {
 
 const detailsOf = (confirm: Verification['confirm']) => confirm.map(({ detail }) => detail);
 
-/** Each has the person somewhere. */
+/** Each contains the person. */
 const theirs = [
   { actor: email.toUpperCase() },
   { actor: { id: 'u-1', name: 'Ana Maria', email }, remote: { ip: '198.51.100.7', port: 1234 } },
@@ -37,7 +37,7 @@ const theirs = [
   { actor: { name: 'ana maria' } },
   { actor: 'cron@acme.example', remote: { ip: '203.0.113.9' } },
 ];
-/** None of these has. */
+/** None contains the person. */
 const others = [
   { actor: 'diana.maria@acme.example', remote: { ip: '198.51.100.7' } },
   { actor: `${email}.org`, extra: { text: 'Ana Mariana' } },
@@ -54,7 +54,7 @@ const known = ['--email', email, '--name', 'Ana Maria', '--id', 'u-1', '--ip', '
 const verify = (args: readonly string[]) => verifyOn(service.server, args);
 const healthy = (slug: string) => healthyOn(service.server, slug);
 
-/** Everything of an organization by each way of reading, as one text. */
+/** An organization's events by each kind of read, as one text. */
 async function shown({ server, key }: Tenant): Promise<string[]> {
   const read = async (path: string) =>
     (await call(`${server.url}/api/v1/audit${path}`, { headers: { 'x-api-key': key } })).text;
@@ -63,7 +63,7 @@ async function shown({ server, key }: Tenant): Promise<string[]> {
   );
 }
 
-/** Everything that the engine has of an organization's events. */
+/** All columns of an organization's events in the engine. */
 const stored = ({ organization }: Tenant) =>
   withEngine(service.server, async (storage) => {
     const rows = await storage.rows<object>('SELECT * FROM events WHERE org = {org:UUID} ORDER BY seq', {
@@ -80,7 +80,7 @@ const change = (sql: string, parameters: Record<string, unknown>) =>
 const person = /ana\.maria@acme\.example(?!\.org)(?<!diana.{20})|Ana Maria\b(?! Street)|A\. M\.|Ana M\./i;
 const speaks = (text: string) => person.test(text.replaceAll('diana.maria@acme.example', ''));
 
-test('a person is taken out of every stored form, and verify tells that from any other change', async () => {
+test('a person is erased from every stored form, and verify reports any other change', async () => {
   const tenant = await createTenant(service.server, 'erasing');
   const { slug, id: org } = tenant.organization;
   const create = (...who: string[]) =>
@@ -97,7 +97,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   const both = ['erase', '--org', slug, ...known, ...chief, '--account', 'erase'];
   assert.match((await service.server.cliHere(both)).stderr, /the addresses have 2 accounts/);
   const events = [...theirs, ...others].map((message) => sourceEvent(message));
-  // Written as some programs do, which escape what they need not.
+  // Some programs escape more than they need to.
   const escaped = JSON.stringify(sourceEvent({ actor: email })).replaceAll('@', '\\u0040');
   const answer = await call(`${tenant.server.url}/api/v1/audit`, {
     method: 'POST',
@@ -105,7 +105,7 @@ test('a person is taken out of every stored form, and verify tells that from any
     body: `[${events.map((event) => JSON.stringify(event)).join(',')},${escaped}]`,
   });
   assert.equal(answer.status, 202, answer.text);
-  // With the event of the user that was made.
+  // Plus the event of creating the user.
   const count = theirs.length + 2;
   const counted = await eventually('all of them to be counted', async () => {
     const { value, stderr } = await run(['--org', slug, ...known]);
@@ -117,7 +117,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   assert.match(preview.stdout, /the account \S+ would be disabled and renamed to the pseudonym/);
   const before = await stored(tenant);
 
-  // Refused: another number, and an organization that is held.
+  // Refused: another number, or a held organization.
   const wrong = await run(['--org', slug, ...known, '--confirm', String(count + 1)]);
   assert.match(wrong.stderr, new RegExp(`in ${count} stored events, and ${count + 1} were confirmed`));
   const hold = (...args: string[]) => service.server.cliHere(['org', ...args]);
@@ -135,7 +135,7 @@ test('a person is taken out of every stored form, and verify tells that from any
   const pseudonym = done.value?.pseudonym ?? '';
   assert.equal(pseudonym, counted.pseudonym);
 
-  // Nobody finds them any more, and all that is of others is byte by byte as it was.
+  // The person is no longer found, and all other content is the same byte by byte.
   const now = await stored(tenant);
   assert.ok(
     !now.some((row) => speaks(JSON.stringify(row))),
@@ -178,7 +178,7 @@ async function keyOf(tenant: Tenant): Promise<string> {
   return key;
 }
 
-/** Without the engine: a file says the same, and no other list than that of the tree is believed. */
+/** Without the engine a file gives the same result, and only the tree's list is trusted. */
 async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
   const file = join(service.dataDir, 'erased.ndjson');
   const key = await keyOf(tenant);
@@ -209,7 +209,7 @@ async function verifiesFiles(tenant: Tenant, count: number): Promise<void> {
   assert.match(altered.findings[0]?.detail ?? '', /differs from the recorded event/);
 }
 
-/** An erased event that is altered later, one that is put back, and a list that is another one. */
+/** Later changes: an altered erased event, a restored event, a forged list. */
 async function findsOtherChanges(
   slug: string,
   org: string,
@@ -252,7 +252,7 @@ async function findsOtherChanges(
   assert.match(findings[0]?.detail ?? '', /the list of erased events differs/);
 }
 
-test('who changed a retention, and who erased somebody, can be erased: what went by it is accounted for still', async () => {
+test('an operator who changed a retention or erased a person can be erased: removals stay explained', async () => {
   const tenant = await createTenant(service.server, 'operators');
   const { slug } = tenant.organization;
   const timestamp = new Date(Date.now() - 40 * 86_400_000).toISOString();
@@ -279,7 +279,7 @@ test('who changed a retention, and who erased somebody, can be erased: what went
   const gone = (found: Verification) =>
     assert.match(detailsOf(found.confirm).join('\n'), /3 events were removed by the retention of 30 days/);
   gone(await healthy(slug));
-  // Whoever runs the command is who changed the retention; the second time, who erased.
+  // The same operator changed the retention and, the second time, erased.
   const who = `${userInfo().username}@${hostname()}`;
   for (let turn = 0; turn < 2; turn++) {
     const { value } = await run(['--org', slug, '--email', who]);

@@ -21,12 +21,12 @@ import { createTenant, printed, sourceEvent, type Tenant } from '../support/serv
 import { type Verification, verifyOn } from '../support/verification.ts';
 import { withEngine } from './export-support.ts';
 
-/** Events of each organization, beside those that making it and its key has left. */
+/** Events of each organization, beside those of making it and its key. */
 const recorded = 600;
 
 const forgersKey = 'PRIVATE+KEY+service+63dd8183+AQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUF';
 
-/** Not in the data directory: files of an auditor, among them the trees that `verify --keep` keeps. */
+/** Files of an auditor outside the data directory, among them trees of `verify --keep`. */
 let kept: string;
 let copy: string;
 const service = new KeptService({}, { evidenceMs: 200 });
@@ -47,14 +47,14 @@ interface Audited {
   readonly tenant: Tenant;
   readonly id: string;
   readonly slug: string;
-  /** Files that an auditor has: the public key, the newest checkpoint. */
+  /** The auditor's files: public key and newest checkpoint. */
   readonly key: string;
   readonly checkpoint: string;
-  /** Events that the checkpoint covers. */
+  /** Number of events that the checkpoint covers. */
   readonly size: number;
 }
 
-/** Events that fill every column, have secrets, or are longer than what is read at once. */
+/** Events that fill every column, have secrets, or are longer than one read. */
 const unusual: ReadonlyMap<number, object> = new Map([
   [
     500,
@@ -73,7 +73,7 @@ const unusual: ReadonlyMap<number, object> = new Map([
   [501, { actor: 'somebody', extra: { fileHash: 'CD34', text: 'x'.repeat(200_000) } }],
 ]);
 
-/** An organization with events, each with a time of its own, all of them covered by a checkpoint that was kept. */
+/** An organization with events at distinct times, all covered by a kept checkpoint. */
 async function audited(slug: string): Promise<Audited> {
   const tenant = await createTenant(service.server, slug);
   const event = (n: number) =>
@@ -91,7 +91,7 @@ async function audited(slug: string): Promise<Audited> {
   return { tenant, slug, id: tenant.organization.id, ...files, size: Number(text.split('\n')[1]) };
 }
 
-/** An event of OCSF is asked for by its `metadata.uid`, and by nobody else's. */
+/** Finds a proof by the event's `metadata.uid`, and not by another organization's. */
 async function holdByUid({ tenant, id }: Audited): Promise<void> {
   const moment = new Date(timeOf(100) / 1000).toISOString().replace('Z', `${String(timeOf(100)).slice(-3)}Z`);
   const query = new URLSearchParams({ schema: 'ocsf', startTime: moment, endTime: moment });
@@ -124,14 +124,14 @@ async function holdByUid({ tenant, id }: Audited): Promise<void> {
   }
 }
 
-/** Runs `verify --keep` as the auditor of an organization. */
+/** Runs `verify --keep` as an organization's auditor. */
 async function keep({ tenant, slug, key }: Audited, directory = copy): Promise<Verification> {
   const apiKey = join(kept, `${slug}.api-key`);
   writeFileSync(apiKey, tenant.key);
   return verify(['--keep', directory, '--url', tenant.server.url, '--key-file', apiKey, '--key', key]);
 }
 
-/** A tree of invented entries that the service's key has signed for, as another history would be. */
+/** A tree of invented entries that the service's key has signed: a second history. */
 function keepInvented(directory: string, one: Audited, size: number): void {
   const entries = Buffer.concat(
     Array.from({ length: size }, (_, n) =>
@@ -161,14 +161,14 @@ function keepInvented(directory: string, one: Audited, size: number): void {
   put('checkpoint', signedBy(one, size, edge.root()));
 }
 
-/** A checkpoint that the service's own key has signed. */
+/** A checkpoint signed with the service's own key. */
 function signedBy({ id }: Audited, size: number, root: Uint8Array): string {
   const origin = `service/${id}`;
   const seed = parseSeed(readFileSync(join(service.dataDir, 'evidence-key'), 'utf8'));
   return createSigner(origin, seed ?? Buffer.alloc(32)).sign(checkpointText({ origin, size, root }));
 }
 
-/** A copy of the tree agrees with what is stored and with a file; and names the event that was altered in a file. */
+/** A copy of the tree matches the stored events and a file, and identifies the altered event in a file. */
 async function holdToCopy(one: Audited, file: string): Promise<void> {
   const first = await keep(one);
   assert.deepEqual(
@@ -185,7 +185,7 @@ async function holdToCopy(one: Audited, file: string): Promise<void> {
   );
   assert.deepEqual((await verify([file, ...withKey, join(copy, one.id)])).findings, []);
 
-  // Somebody has altered a line so that entry and source event agree.
+  // A line altered so that entry and source event match.
   const lines = gunzipSync(readFileSync(file)).toString().split('\n');
   const [place, line = ''] = [...lines.entries()].find(([, text]) => text.includes('"extra":{"n":400}')) ?? [
     0,
@@ -207,7 +207,7 @@ async function holdToCopy(one: Audited, file: string): Promise<void> {
   assert.equal(found[0]?.time, formatMicros(timeOf(400)));
   assert.equal((await verify([forged, '--key', one.key])).findings[0]?.kind, 'contradicted');
 
-  // A copy that was altered contradicts its own checkpoint; one that is not there is told.
+  // An altered copy contradicts its checkpoint; a missing copy is reported.
   const other = join(kept, 'other-copy');
   cpSync(join(copy, one.id), other, { recursive: true });
   const tile = join(other, 'tile', 'entries', '001');
@@ -229,7 +229,7 @@ async function holdToCopy(one: Audited, file: string): Promise<void> {
 
 const verify = (args: readonly string[]) => verifyOn(service.server, args);
 
-/** A file and a proof tell that an event is gone, too; a file with filters only that this cannot be told. */
+/** A file and a proof show that an event is missing; a filtered file only says that it cannot show it. */
 async function holdDeleted(one: Audited, position: number, time: string): Promise<void> {
   const file = join(kept, 'deleted.ndjson.gz');
   const evidence = ['export', '--org', one.slug, '--evidence', '-o', file];
@@ -261,7 +261,7 @@ async function holdDeleted(one: Audited, position: number, time: string): Promis
 const inEngine = ({ slug, key, checkpoint }: Audited) =>
   verify(['--org', slug, '--key', key, '--checkpoint', checkpoint]);
 
-/** A change of the table behind the service's back. */
+/** Changes the table behind the service. */
 const change = (sql: string, parameters: object) =>
   withEngine(service.server, (storage) =>
     storage.command(
@@ -270,7 +270,7 @@ const change = (sql: string, parameters: object) =>
       { settings: { allow_nondeterministic_mutations: 1 } },
     ),
   );
-/** The time of the n-th recorded event. */
+/** Time of the n-th recorded event. */
 const timeOf = (n: number) => 1_700_000_000_000_000 + n;
 const micros = 'toUnixTimestamp64Micro(time)';
 
@@ -286,7 +286,7 @@ describe('what an auditor finds', () => {
     const offline = await verify([file, '--key', one.key, '--checkpoint', one.checkpoint]);
     assert.deepEqual([offline.code, offline.findings], [0, []]);
     assert.ok(offline.events > recorded);
-    // A line more than was signed for, like the last one.
+    // One line more than was signed, like the last one.
     const lines = gunzipSync(readFileSync(file)).toString().trimEnd();
     const last = lines.slice(lines.lastIndexOf('\n') + 1);
     const longer = join(kept, 'longer.ndjson');
@@ -325,7 +325,7 @@ describe('what an auditor finds', () => {
     assert.equal((await service.server.cliHere(['verify', proof, '--key', other])).code, 1);
   });
 
-  test('evidence of another organization, another name for it, and an export that is older than what was kept', async () => {
+  test('evidence of another organization, under another name, and an export older than a kept checkpoint', async () => {
     const [one, other] = [await audited('mine'), await audited('theirs')];
     const file = join(kept, 'mine.ndjson');
     printed(await service.server.cliHere(['export', '--org', 'mine', '--evidence', '-o', file, '--json']));
@@ -383,7 +383,7 @@ describe('what an auditor finds', () => {
     assert.match(older.confirm[0]?.detail ?? '', /the file is older, and does not have the 1 after it/);
   });
 
-  test('another history, signed with the same key for somebody else', async () => {
+  test('another history, signed with the same key', async () => {
     const one = await audited('forked');
     const forked = join(kept, 'forked.other');
     writeFileSync(forked, signedBy(one, one.size, Buffer.alloc(32, 1)));
@@ -414,7 +414,7 @@ describe('what an auditor finds', () => {
       const { code, findings, covered } = await keep(one, directory);
       assert.deepEqual([code, findings.map((found) => found.kind), covered], [1, [kind], size]);
       assert.match(findings[0]?.detail ?? '', detail);
-      // The kept tree stays, and the checkpoint that contradicts it is evidence.
+      // The kept tree stays, and the contradicting checkpoint is evidence.
       assert.equal(readFileSync(join(directory, one.id, 'checkpoint'), 'utf8'), before);
       assert.equal(readdirSync(join(directory, one.id, 'contradicting')).length, 1);
     }
@@ -444,7 +444,7 @@ describe('what an auditor finds', () => {
   });
 
   const altered = `ALTER TABLE events UPDATE source = replaceOne(source, '"n":', '"n" :')`;
-  // `tlog/audit.test.ts` has every kind at every place.
+  // `tlog/audit.test.ts` has every kind at every position.
   const tampered: readonly (readonly [name: string, sql: string, kind: string, n: number])[] = [
     ['altered', `${altered} WHERE org = {id:UUID} AND ${micros} = {first:Int64}`, 'altered', 300],
     [
@@ -471,7 +471,7 @@ describe('what an auditor finds', () => {
     ],
   ];
   describe('rows that were', () => {
-    /** Side by side: each waits for a checkpoint of its own. */
+    /** Concurrently: each waits for its own checkpoint. */
     const all = new Map<string, Audited>();
     before(async () => {
       for (const one of await Promise.all(tampered.map(([name]) => audited(name)))) all.set(one.slug, one);
@@ -486,7 +486,7 @@ describe('what an auditor finds', () => {
         assert.deepEqual([code, found?.kind, more], [1, kind, []], JSON.stringify(findings));
         assert.equal(found?.time, formatMicros(timeOf(n)));
         if (n >= recorded) return;
-        // The place is that of this event in the tree, which still has it.
+        // The position of this event in the tree, which still has it.
         const proof = await get(one.tenant, `proof?position=${found?.position}`);
         assert.equal((JSON.parse(proof.text) as { time: number }).time, timeOf(n));
         if (name === 'deleted') await holdDeleted(one, found?.position ?? 0, found?.time ?? '');
@@ -494,7 +494,7 @@ describe('what an auditor finds', () => {
     }
   });
 
-  /** The columns that an INSERT gives a value; the rest follows from them. */
+  /** Columns with a value in an INSERT; the engine derives the others. */
   const columnsOfEvents = () =>
     withEngine(service.server, (storage) =>
       storage.rows<{ name: string; type: string; isKey: number }>(
@@ -513,7 +513,7 @@ describe('what an auditor finds', () => {
   test('every column is in the leaf of its event: whichever one is altered, in the table and in the answer of a proof', async () => {
     const one = await audited('columns');
     const rows = await columnsOfEvents();
-    // Key columns cannot be altered in place: rows that were put in elsewhere are above.
+    // Key columns cannot be altered in place; inserted rows are tested above.
     const places = rows
       .filter(({ isKey }) => !isKey)
       .map((column, at) => ({ ...column, time: timeOf(100 + at) }));
@@ -590,7 +590,7 @@ describe('what an auditor finds', () => {
        FROM events WHERE org = {id:UUID} AND ${micros} = ${timeOf(0)}`,
       { id: one.id },
     );
-    // At the pace that it keeps beside a server this is most of a minute; `throttle` is about that.
+    // With the throttle this would take most of a minute; `throttle` tests it.
     const files = ['--key', one.key, '--checkpoint', one.checkpoint];
     const { code, findings } = await verify(['--org', one.slug, ...files, '--full-speed']);
     assert.deepEqual([code, findings.map(({ kind }) => kind)], [1, ['added']]);
@@ -599,7 +599,7 @@ describe('what an auditor finds', () => {
   test('a table that was replaced with all that follows from it, and one that was set back', async () => {
     const one = await audited('forged');
     assert.equal((await keep(one)).code, 0);
-    // The operator of the engine has altered an event and lets the tree be built anew, for a server with another key.
+    // The engine's operator has altered an event and rebuilt the tree, for a server with another key.
     await change(`${altered} WHERE org = {id:UUID} AND ${micros} = {first:Int64}`, {
       id: one.id,
       first: timeOf(10),
@@ -629,9 +629,9 @@ describe('what an auditor finds', () => {
       notes.join(),
     );
 
-    // The forger's key is not the one that the auditor trusts.
+    // The auditor does not trust the forger's key.
     await assert.rejects(keep({ ...one, tenant }), /none of the known keys has signed this/);
-    // The copy, where the operator of the engine does not get at, tells which event it is.
+    // The copy, beyond the operator's reach, identifies the event.
     const byCopy = () => verify(['--org', 'forged', '--key', one.key, '--copy', copy]);
     const named = await byCopy();
     const proof = await get(tenant, `proof?position=${named.findings[0]?.position}`);

@@ -10,7 +10,7 @@ import { createTenant, type SharedServer, sourceEvent, type Tenant } from '../su
 import { sharedServer } from '../support/shared.ts';
 import { finished } from './export-support.ts';
 
-/** `auditlog export` (contract: Command line): as a process of its own where it ends in one, else in this one. */
+/** `auditlog export` (contract: Command line), in its own process only if the process itself is tested. */
 
 const loggedTime = /"logged_time":\d+/g;
 const plain = (text: string) => text.replaceAll(loggedTime, '');
@@ -47,7 +47,7 @@ describe('export to a file', () => {
   };
   const run = (...args: string[]) => server.cliHere(['export', '--org', 'filed', ...args]);
 
-  test('each format, plain and compressed, holds what the endpoint gives', async () => {
+  test('each format, plain and compressed, has the content of the endpoint', async () => {
     await loadZstd();
     const endings = { ndjson: ['', '.gz', '.zst'], json: ['', '.zst'], csv: ['.gz'] };
     for (const [format, ofFormat] of Object.entries(endings)) {

@@ -48,7 +48,7 @@ describe('an export that is killed', () => {
     return (JSON.parse(readFileSync(path, 'utf8')) as { finished: { bytes: number }[] }).finished;
   };
   const args = (file: string) => ['export', '--org', 'long', '--file-name', 'MANY', '-o', file];
-  /** Starts the export and kills it as soon as so many slices are finished. Resolves with what it wrote of itself. */
+  /** Kills the export when this number of slices is finished. Resolves with its state file. */
   const killedAfter = async (
     file: string,
     slices: number,
@@ -79,7 +79,7 @@ describe('an export that is killed', () => {
     return said;
   };
 
-  test('says at Ctrl-C what is kept, goes on there, of the same moment, and ends as if nothing had been', {
+  test('reports its progress at Ctrl-C, continues with the same snapshot, and ends with the same file', {
     timeout: patience(100_000),
   }, async () => {
     const file = join(out, 'many.ndjson.gz');
@@ -88,11 +88,11 @@ describe('an export that is killed', () => {
     const kept = finishedSlices(file);
     assert.ok(kept.length < 3, 'nothing was left to do');
     const begun = readFileSync(`${file}.partial/data`).subarray(0, kept[0]?.bytes);
-    // What comes now belongs to another moment.
+    // Later events are not in the snapshot.
     await tenant.record([sourceEvent({ timestamp: '2024-01-02T00:00:00.5Z', target: 'many' })]);
     await tenant.settled(1, { startTime: '2024-01-02T00:00:00.5Z', endTime: '2024-01-02T00:00:00.5Z' });
     await killedAfter(file, kept.length + 1);
-    // A disk that lost what it had promised: of a finished slice, one byte.
+    // A disk that lost a synced byte of a finished slice.
     const second = (kept[0]?.bytes ?? 0) + 1000;
     const data = await open(`${file}.partial/data`, 'r+');
     await data.write(Buffer.from([0x55, 0xaa]), 0, 2, second);
@@ -128,7 +128,7 @@ describe('an export that is killed', () => {
     const range = ['--start-time', from];
     await killedAfter(file, 1, range);
     const state = `${file}.partial/state.json`;
-    // As if one event had gone since, as retention makes them go.
+    // One event is missing, as after retention.
     writeFileSync(
       state,
       readFileSync(state, 'utf8').replaceAll(/"rows":(\d+)/g, (_, rows) => `"rows":${Number(rows) + 1}`),

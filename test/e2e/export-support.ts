@@ -18,7 +18,7 @@ interface Manifest {
   readonly snapshot: { readonly logged_time: number; readonly seq_max: string };
 }
 
-/** The bytes of a finished export, held against its manifest. */
+/** The bytes of a finished export, compared with its manifest. */
 export function finished(file: string): { bytes: Buffer; manifest: Manifest } {
   const bytes = readFileSync(file);
   const manifest = JSON.parse(readFileSync(`${file}.manifest.json`, 'utf8')) as Manifest;
@@ -27,7 +27,7 @@ export function finished(file: string): { bytes: Buffer; manifest: Manifest } {
   return { bytes, manifest };
 }
 
-/** Work on the engine that a server runs. */
+/** Runs work on the engine of a server. */
 export async function withEngine<T>(
   server: SharedServer,
   work: (storage: Storage) => Promise<T>,

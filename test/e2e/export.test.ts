@@ -42,20 +42,20 @@ const linesOf = (answer: HttpAnswer): string[] => {
 
 const loggedTime = / ?"logged_time":\d+ ?/g;
 
-/** Tells the first difference alone: two files side by side fill a screen many times. */
+/** Reports only the first difference: two whole files would fill many screens. */
 function sameTexts(actual: readonly string[], expected: readonly string[]): void {
   const at = expected.findIndex((text, n) => text !== actual[n]);
   if (at >= 0) assert.equal(actual[at], expected[at], `event ${at}`);
   assert.equal(actual.length, expected.length);
 }
 
-/** Event texts of a whole walk by limit and offset, `logged_time` aside; big numbers keep their digits in them. */
+/** Events of all pages by limit and offset, without `logged_time`; large numbers keep their digits. */
 async function walk(tenant: Tenant, query: Query, limit = 37): Promise<string[]> {
   const texts: string[] = [];
   for (;;) {
     const answer = await tenant.get({ ...query, limit: String(limit), offset: String(texts.length) });
     assert.equal(answer.status, 200);
-    // An event a line: no event holds a raw line break.
+    // One event a line: no event has a raw line break.
     const start = answer.text.indexOf('[') + 1;
     const data = answer.text.slice(start, answer.text.lastIndexOf(']')).trim();
     if (data === '') return texts;
@@ -69,7 +69,7 @@ const csvNames =
   'time,time_iso,activity_id,activity_name,severity,status,status_detail,message,actor_name,actor_email,actor_type,' +
   'src_ip,src_port,flow_id,target_name,file_name,extra_map';
 
-/** Rows by a strict parser: it refuses stray quotation marks, other line ends and rows of another length. */
+/** Rows by a strict parser, which refuses stray quotation marks, other line ends and rows of another length. */
 function csvRows(text: string): Record<string, string>[] {
   assert.equal(text.slice(0, text.indexOf('\r\n')), csvNames);
   const records = parse(text, { record_delimiter: '\r\n', relax_column_count: false });
@@ -77,7 +77,7 @@ function csvRows(text: string): Record<string, string>[] {
   return rows.map((cells) => Object.fromEntries(names.map((name, n) => [name, cells[n] ?? ''])));
 }
 
-/** Of what a reader of a table does not see: blanks, line ends, controls, marks of direction, fillers, selectors. */
+/** Characters invisible in a table: blanks, line ends, controls, direction marks, fillers, selectors. */
 const invisible = Array.from(
   ' \n\v\f\u0001\u001b\u007f\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u180e\u2000\u2003\u200b\u200d\u200e' +
     '\u2028\u2029\u202e\u202f\u205f\u2060\u2800\u3000\u3164\ufe0f\ufeff\uffa0\u{e0020}',
@@ -87,7 +87,7 @@ interface Message {
   readonly sender?: { readonly file?: string };
 }
 
-/** The cells of an event, from its rendering and from what was sent; `extra_map` apart. */
+/** The expected cells of an event, from its rendering and its source; without `extra_map`. */
 function cellsOf(event: AuditEvent, sent: Message): Record<string, string> {
   const text = (value: unknown) =>
     harmless(typeof value === 'string' || typeof value === 'number' ? String(value) : '');
@@ -119,7 +119,7 @@ const filters = {
 };
 const inYear = { startTime: filters.start, endTime: filters.end };
 
-/** Everything a cell can go wrong with. */
+/** Difficult cells. */
 const awkward = [
   'line\nbreak',
   'carriage\r\nreturn',
@@ -185,7 +185,7 @@ describe('exports', () => {
     server = await sharedServer();
     tenant = await createTenant(server, 'exporting');
     await tenant.record(awkwardEvents);
-    // Events with the least there is, several at the same instant.
+    // Minimal events, several at the same instant.
     await tenant.record(Array.from({ length: 60 }, () => sourceEvent()));
     await tenant.settled(awkward.length + 60);
   });
@@ -203,7 +203,7 @@ describe('exports', () => {
       { startTime: 'never', flowId: 'none', endTime: filters.end },
     ];
     for (const query of queries) {
-      // An export is itself an event of the organization, so what is without end is compared up to this moment.
+      // An export is an event, too, so unbounded ranges are compared up to now.
       const bounded: Query = 'endTime' in query ? query : { ...query, endTime: new Date().toISOString() };
       const expected = await walk(tenant, bounded);
       assert.ok(expected.length > 0, JSON.stringify(query));
@@ -251,7 +251,7 @@ describe('exports', () => {
   test('CSV cells of any text and any extra survive (property)', { timeout: patience(60_000) }, async () => {
     const unit = fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom(...Array.from('",\r\n\t=+-@\'\\ ;|{}[]:a')) },
-      // A formula behind what cannot be seen is one, too.
+      // Invisible characters before a formula do not make it harmless.
       { weight: 2, arbitrary: fc.constantFrom(...invisible, ...dangerous) },
       { weight: 1, arbitrary: fc.constantFrom(...awkward) },
       fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
@@ -330,7 +330,7 @@ describe('exports', () => {
     assert.equal((await exported(tenant, { orgId: randomUUID() })).text, '');
   });
 
-  test('for Excel the file begins with a byte order mark, and what it cuts off is counted', async () => {
+  test('for Excel the file begins with a byte order mark, and truncated cells are counted', async () => {
     const flow = randomUUID();
     const long = 'ä'.repeat(32_767);
     await tenant.record([
@@ -363,7 +363,7 @@ describe('exports', () => {
     }
   });
 
-  test('one moment: while events come in, the total is that of the lines', async () => {
+  test('one snapshot: while events come in, the total is the number of lines', async () => {
     const busy = await createTenant(server, 'busy');
     const over = new AbortController();
     const writer = async () => {
@@ -372,7 +372,7 @@ describe('exports', () => {
         await busy.record(
           Array.from({ length: 20 }, () => sourceEvent({ timestamp: `2022-${month}-01T00:00:00Z` })),
         );
-        // More do not reach the engine more often.
+        // More reads do not reach the engine sooner.
         await sleep(flushMs / 2);
       }
     };
@@ -380,7 +380,7 @@ describe('exports', () => {
     try {
       const totals: number[] = [];
       const hasGrown = () => (totals.at(-1) ?? 0) > (totals[0] ?? 0);
-      // Until something has come in: a busy machine may take longer for that than for some exports.
+      // Until events have come in: on a busy machine some exports are faster than that.
       for (let n = 0; n < rounds(6, 30) || (!hasGrown() && n < 1_000); n++) {
         for (const format of ['ndjson', 'csv']) {
           const answer = await exported(busy, { format });

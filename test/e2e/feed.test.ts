@@ -14,7 +14,7 @@ describe('the feed', () => {
   const service = keptService({ FLUSH_INTERVAL: '100ms' });
   before(async () => {
     tenant = await createTenant(service.server, 'followed');
-    // An idle log comes behind what commands record with the poll after the first.
+    // An idle log takes over events of commands after its next poll.
     await eventually('the feed to have what commands have recorded', async () => {
       const { meta } = await tenant.page();
       return (await followFeed(tenant, ''))[0].length >= meta.total || undefined;
@@ -22,7 +22,7 @@ describe('the feed', () => {
   });
 
   const event = (flow: string, message: object = {}) => sourceEvent({ flow_id: flow, ...message });
-  /** A cursor behind everything that there is. */
+  /** A cursor at the end of the feed. */
   const tip = async () => (await followFeed(tenant, ''))[1];
   const flowsFrom = async (cursor: string, count: number, limit = '1000') => {
     const flows: string[] = [];
@@ -35,13 +35,13 @@ describe('the feed', () => {
     return flows;
   };
 
-  // Of a server that others use, too, only the engine knows what they have written.
+  // A shared server has writes of other tests, which only the engine knows.
   const askless = { skip: !hasOwnEngine };
   test(
     'polls that find nothing do not ask the engine, and find what comes all the same',
     askless,
     async () => {
-      // What a command has recorded comes a moment later.
+      // Events of commands come a moment later.
       await tenant.own();
       const queries = () =>
         withEngine(service.server, async (storage) => {
@@ -55,11 +55,11 @@ describe('the feed', () => {
       for (let n = 0; n < polls; n++) {
         const { data, meta } = await feedPage(tenant, { cursor });
         assert.deepEqual(data, []);
-        // Half of them stay where they were, as a poller does that keeps no empty cursors.
+        // Half of them keep their cursor, like a poller that ignores empty pages.
         if (n % 2 === 0) cursor = meta.next_cursor;
       }
       const asked = (await queries()) - before;
-      // What the server asks for itself each second, such as for changes of organizations, is among them.
+      // Including the server's own statements each second.
       const seconds = (performance.now() - begunMs) / 1000;
       assert.ok(asked < polls / 10 + 6 * seconds, `${asked} queries for ${polls} polls in ${seconds} s`);
       const flow = randomUUID();
@@ -68,8 +68,8 @@ describe('the feed', () => {
     },
   );
 
-  // The simulator has followers with pages of every size, who all must see one order, and what commands record with it.
-  test('hands events out in the order of ingest, whatever their time, page by page', async () => {
+  // The simulator has followers with every page size, which must see one order.
+  test('returns events in the order of ingest, at any event times, page by page', async () => {
     const cursor = await tip();
     const flows = Array.from({ length: 25 }, () => randomUUID());
     const times = flows.map((_, n) => `20${String(10 + ((n * 7) % 15)).padStart(2, '0')}-01-01T00:00:00Z`);
@@ -77,7 +77,7 @@ describe('the feed', () => {
     assert.deepEqual(await flowsFrom(cursor, 25, '10'), flows);
     const first = await feedPage(tenant, { cursor, limit: '10' });
     assert.deepEqual([first.data.length, first.meta.has_more], [10, true]);
-    // The page of the same place again, as a client that lost the first answer asks for it.
+    // The same page again, as after a lost answer.
     const again = await feedPage(tenant, { cursor, limit: '10' });
     assert.deepEqual(
       again.data.map(({ flow_id: flow }) => flow),
@@ -90,7 +90,7 @@ describe('the feed', () => {
     assert.deepEqual(same, expected);
   });
 
-  test('takes the filters of the audit endpoint, and startTime says where to begin', async () => {
+  test('accepts the filters of the audit endpoint, and startTime sets its beginning', async () => {
     const cursor = await tip();
     const [wanted, other, late] = [randomUUID(), randomUUID(), randomUUID()];
     const actor = { email: `${randomUUID()}@x.example` };
@@ -140,13 +140,13 @@ describe('the feed', () => {
     for (const cursor of ['x', mine.slice(1), `${mine}A`, `A${mine.slice(1)}`, '='])
       assert.match(problemOf(await askFeed(tenant, { cursor }), 400).detail, /cursor/);
     problemOf(await askFeed(other, { cursor: mine }), 400);
-    // All of them: one that comes later would end the polls below at once.
+    // All of them: a later one would end the polls below.
     const own = await other.own();
     await eventually('its own events', async () =>
       (await followFeed(other, ''))[0].length >= own.length ? true : undefined,
     );
     const polls = await Promise.all(Array.from({ length: 20 }, () => askFeed(other, { wait: '2' })));
-    // Its own events are there: nothing waits. Behind them, a bounded number does.
+    // Its own events are there, so the first poll does not wait; a bounded number of others does.
     assert.ok(polls.every(({ status }) => status === 200));
     const [, end] = await followFeed(other, '');
     const many = await Promise.all(

@@ -3,7 +3,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { Draw } from '../simulator/draw.ts';
 import { dayMicros } from '../simulator/model.ts';
 
-/** Filters of events, drawn, and what they select by the plainest reading of the contract. */
+/** Random filters of events, and what they select by the contract's words. */
 
 const filterNames = [
   'actor',
@@ -19,15 +19,15 @@ const filterNames = [
 ] as const;
 type FilterName = (typeof filterNames)[number];
 
-/** What filters look at, as it is written. */
+/** The facts that filters use, as sent. */
 export interface Facts {
   readonly micros: number;
   readonly values: Readonly<Record<FilterName, readonly string[]>>;
-  /** The audit event as it is shown. */
+  /** The audit event as shown. */
   readonly audit: string;
 }
 
-/** What is drawn beside the values of events: mostly what no event has. */
+/** Values that mostly no event has. */
 const others: Readonly<Record<FilterName, readonly string[]>> = {
   actor: ['nobody@x.example', ' '],
   userId: ['id-9'],
@@ -41,7 +41,7 @@ const others: Readonly<Record<FilterName, readonly string[]>> = {
   orgId: ['another'],
 };
 
-/** The text at a path; anything else counts as absent, and so does the empty text. */
+/** The text at a path; an empty text and other types count as absent. */
 function at(value: unknown, ...path: readonly string[]): string[] {
   let found = value;
   for (const name of path) {
@@ -51,7 +51,7 @@ function at(value: unknown, ...path: readonly string[]): string[] {
   return typeof found === 'string' && found !== '' ? [found] : [];
 }
 
-/** `audit`: the event as it is shown. `source`: as it is stored; where nobody knows it, an empty object. */
+/** `audit`: the event as shown. `source`: as stored; an empty object if unknown. */
 export function factsOf(
   organization: { readonly id: string; readonly slug: string },
   audit: string,
@@ -77,13 +77,13 @@ export function factsOf(
 
 type Selects = (facts: Facts) => boolean;
 
-/** Whether a text is an address of somebody: a zone names an interface of some machine, and `::` stands for none. */
+/** Whether a text is a client's address: zones and `::` do not count. */
 const isAddress = (text: string): boolean => isIP(text) > 0 && !text.includes('%') && !/^[0:]+$/.test(text);
 
-/** An address as one of IPv6: an IPv4 address is the one that maps it. */
+/** An address as IPv6; an IPv4 address is mapped. */
 const mapped = (address: string): string => (isIPv4(address) ? `::ffff:${address}` : address);
 
-/** Whether an event comes from an address or a range. */
+/** Events from an address or a range. */
 function comesFrom(range: string): Selects {
   const [first = '', bits] = range.split('/');
   const list = new BlockList();
@@ -91,19 +91,19 @@ function comesFrom(range: string): Selects {
   return ({ values: { ip } }) => ip.some((one) => isAddress(one) && list.check(mapped(one), 'ipv6'));
 }
 
-/** Whether an event has a value. */
+/** Events with a value. */
 function has(name: FilterName, value: string): Selects {
   if (name === 'ip') return comesFrom(value);
   const folded = foldCase(value);
   return ({ values }) => values[name].some((one) => foldCase(one) === folded);
 }
 
-/** Whether an event has any value. An address counts where it is one. */
+/** Events with any value; only valid addresses count. */
 function hasAny(name: FilterName): Selects {
   return ({ values }) => values[name].some((one) => name !== 'ip' || isAddress(one));
 }
 
-/** What differs in events as they are shown. */
+/** The members that differ between events. */
 function varying(audit: string): object {
   const { actor, metadata, ...rest } = JSON.parse(audit) as Record<string, Record<string, unknown>>;
   const texts = Object.entries(rest).filter(([name]) => !/^(category|class|type)_/.test(name));
@@ -115,7 +115,7 @@ function varying(audit: string): object {
   };
 }
 
-/** The values in an event, as texts: without the names of members. */
+/** The values of an event as texts, without names of members. */
 function valuesIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null
     ? Object.values(value).flatMap(valuesIn)
@@ -125,13 +125,13 @@ function valuesIn(value: unknown): string[] {
 function hasWords(words: readonly string[]): Selects {
   const wanted = words.map(foldCase);
   return ({ audit }) => {
-    // Enrichments have the values of extra_map once more, beside their names.
+    // Enrichments repeat the values of extra_map with their names.
     const texts = valuesIn({ ...varying(audit), enrichments: undefined }).map(foldCase);
     return wanted.every((word) => texts.some((text) => text.includes(word)));
   };
 }
 
-/** In other letters, where these are the same in any case. */
+/** In another case, if that is equal for all comparisons. */
 function recased(draw: Draw, text: string): string {
   const other = draw.pick([text, text.toUpperCase(), text.toLowerCase()]);
   return other.toLowerCase() === text.toLowerCase() ? other : text;
@@ -139,7 +139,7 @@ function recased(draw: Draw, text: string): string {
 
 const valueCharactersMax = 100;
 
-/** A value of any event, or another one. */
+/** A value of some event, or another one. */
 function drawValue(draw: Draw, name: FilterName, all: readonly Facts[]): string {
   const found = draw
     .pick(all)
@@ -148,7 +148,7 @@ function drawValue(draw: Draw, name: FilterName, all: readonly Facts[]): string 
   if (value === undefined) return draw.pick(others[name]);
   if (name !== 'ip') return recased(draw, value);
   const bits = isIPv4(value) ? ['', '/24', '/30', '/32'] : ['', '/32', '/126', '/127'];
-  // A zone names an interface of some machine, and no range.
+  // A zone is not part of a range.
   return value.includes('%')
     ? draw.pick(others.ip)
     : draw.pick([value, mapped(value), value + draw.pick(bits)]);
@@ -176,7 +176,7 @@ function valueFilter(draw: Draw, all: readonly Facts[]): Filter {
   };
 }
 
-/** Events without a value, or the others; of values that the shown event has, as nobody knows every source event. */
+/** Events with or without a value, for values that the audit event shows, as some source events are unknown. */
 function presenceFilter(draw: Draw): Filter {
   const name = draw.pick(['actor', 'flowId', 'ip'] as const);
   const value = draw.pick(['none', 'any']);
@@ -185,8 +185,8 @@ function presenceFilter(draw: Draw): Filter {
 }
 
 /**
- * Whether each character has one form in either case. The engine looks for words letter by letter: of other letters only
- * the sigma at the end of Greek words is found in any case.
+ * Each character has one form in either case. The engine compares words letter by letter; beyond that only the
+ * final Greek sigma matches in any case.
  */
 function isPlainWord(word: string): boolean {
   return Array.from(word).every((one) => {
@@ -196,7 +196,7 @@ function isPlainWord(word: string): boolean {
   });
 }
 
-/** Words of a text that any event shows, in any case; sometimes one that none has. */
+/** Words of a text that some event shows, in any case; sometimes an absent one. */
 function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
   const { values, audit } = draw.pick(all);
   const { message, extra_map: extra } = JSON.parse(audit) as { message: string; extra_map?: object };
@@ -204,7 +204,7 @@ function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
   const found = texts
     .filter((one) => typeof one === 'string')
     .flatMap((one) => one.split(/\s+/))
-    // The event of an export has its filters: with the mark of another event it would pass for that.
+    // An export's event contains its filters: the mark of another event would mislead the test.
     .filter((one) => !one.includes('sim='))
     .filter((one) => one.length > 2 && one.length <= valueCharactersMax && isPlainWord(one));
   const words = Array.from({ length: draw.int(1, 2) }, () =>
@@ -212,7 +212,7 @@ function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
   );
   const way = draw.pick(['q', 'q', 'q.phrase', 'q.not']);
   if (way === 'q') return { name: 'q', value: words.join(' '), selects: hasWords(words) };
-  // Two words as they stand beside each other in a message, or in the other order.
+  // Two adjacent words of a message, or the reverse order.
   const pair = message.split(' ').slice(0, 2).filter(isPlainWord);
   const phrase = recased(draw, draw.pick([pair, pair.toReversed()]).join(' '));
   const usable = phrase !== '' && phrase.length <= valueCharactersMax && !phrase.includes('sim=');
@@ -228,7 +228,7 @@ function wordFilter(draw: Draw, all: readonly Facts[]): Filter {
 export const isoOf = (micros: number): string =>
   `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, -1)}${String(micros % 1000).padStart(3, '0')}Z`;
 
-/** At or beside an instant, in any zone, perhaps with digits beyond the microsecond. */
+/** At or near an instant, in any zone, perhaps with digits beyond the microsecond. */
 function instantFilter(draw: Draw, instant: number, name: 'startTime' | 'endTime'): Filter {
   const micros = Math.max(0, instant + draw.pick([0, 0, -1, 1, 3]));
   const [minutes, zone] = draw.pick([[0, 'Z'] as const, [330, '+05:30'] as const, [-570, '-09:30'] as const]);
@@ -241,7 +241,7 @@ function instantFilter(draw: Draw, instant: number, name: 'startTime' | 'endTime
   };
 }
 
-/** One end of a range of time, or both ends on one day. */
+/** One or both ends of a range of time. */
 function timeFilters(draw: Draw, all: readonly Facts[]): Filter[] {
   const { micros } = draw.pick(all);
   if (draw.chance(0.4)) return [instantFilter(draw, micros, draw.pick(['startTime', 'endTime']))];
@@ -253,7 +253,7 @@ function timeFilters(draw: Draw, all: readonly Facts[]): Filter[] {
   ];
 }
 
-/** Filters that hold together: parameters, and what they select of all events. */
+/** Filters combined with AND: parameters, and the selected events. */
 export function drawFilters(draw: Draw, all: readonly Facts[]): { parameters: string; selects: Selects } {
   const kinds = [valueFilter, valueFilter, valueFilter, presenceFilter, wordFilter, timeFilters, timeFilters];
   const drawn = Array.from({ length: draw.int(1, 3) }, () => draw.pick(kinds)(draw, all)).flat();

@@ -11,15 +11,15 @@ import { patience } from '../support/patience.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
-/** The client and `auditlog forward` against the service itself, restarted and killed under them. */
+/** The client and `auditlog forward` against a service that is restarted and killed. */
 
 let dataDir: string;
 let directory: string;
 let server: TestServer;
 let tenant: Tenant;
 /**
- * Of our own choice, so that a restarted server has the address of the one before; below the ports that the system
- * gives to connections, since one of those could take it meanwhile.
+ * A fixed port, so that a restarted server keeps its address; below the system's range for connections, which
+ * could take it.
  */
 const env = { PORT: String(20_000 + Math.floor(Math.random() * 10_000)) };
 before(async () => {
@@ -40,7 +40,7 @@ const forward = (...args: string[]) =>
   });
 const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
 
-/** All events as the audit endpoint has them, by text. */
+/** The texts of all events on the audit endpoint. */
 async function allTexts(): Promise<string[]> {
   const client = createClient({ url: server.url, apiKey: tenant.key });
   const texts: string[] = [];
@@ -52,7 +52,7 @@ async function allTexts(): Promise<string[]> {
   }
 }
 
-/** Everything that was acknowledged is in pages, and in the feed too: where servers share an engine, that takes seconds more. */
+/** All acknowledged events are in pages and in the feed, which takes seconds longer on a shared engine. */
 async function caughtUp(): Promise<void> {
   await tenant.caughtUp();
   const client = createClient({ url: server.url, apiKey: tenant.key });
@@ -103,7 +103,7 @@ describe('forwarding from the service', () => {
       return texts.length >= 201 ? texts : undefined;
     });
     await run();
-    // What `caughtUp` recorded lies years back: later than any overlap, it is the feed's alone to find.
+    // The event of `caughtUp` is years old, beyond any overlap: only the feed finds it.
     const isLate = (line: string) => line.includes('"time":1714979289123456');
     for (const { mode, file } of files) {
       const lines = (await linesOf(file)).map(eventIdentity);
@@ -116,7 +116,7 @@ describe('forwarding from the service', () => {
 });
 
 describe('the client against the service', () => {
-  test('stores each event once, over restarts, reads it back by page and feed, and tells what is refused', async () => {
+  test('stores each event once over restarts, reads it by page and feed, and reports refused ones', async () => {
     const refused: (string | undefined)[] = [];
     const client = createClient({
       url: server.url,

@@ -13,10 +13,10 @@ import { projectRoot } from '../support/project-root.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import { createUser, login, password } from './session-support.ts';
 
-/** Where a user may have mounts of its own, the test needs no rights for a small disk. */
+/** With user namespaces the test needs no rights for a small disk. */
 const mayMount = spawnSync('unshare', ['-Urm', 'true']).status === 0;
 
-/** A disk in memory over `target`, in mounts of its own, on which so many MiB stay free whatever is written and removed. */
+/** A disk in memory over `target`, in its own mounts, with a fixed number of free MiB. */
 class SmallDisk {
   readonly #holder: ChildProcess;
   readonly #control: string;
@@ -28,7 +28,7 @@ class SmallDisk {
     this.#target = target;
   }
 
-  /** `source` is copied to it, and has the file `leave` beside what is copied. */
+  /** Has a copy of `source`, and a file `leave`. */
   static async mountAt(target: string, source: string, leaveMiB: number): Promise<SmallDisk> {
     const script = `mount -t tmpfs -o size=2g tmpfs "$2"; cp -a "$1/." "$2"; echo
       while true; do
@@ -54,7 +54,7 @@ class SmallDisk {
     await rename(join(this.#control, 'leave.new'), join(this.#control, 'leave'));
   }
 
-  /** What a command says on it. */
+  /** Output of a command on it. */
   cli(...args: string[]): string {
     const [program = '', ...inside] = this.launcher;
     const env = { PATH: process.env['PATH'], DATA_DIR: this.#target };
@@ -76,7 +76,7 @@ interface Disk {
 const checksOf = async ({ server }: Disk) =>
   (JSON.parse((await call(`${server.url}/readyz`)).text) as { checks: Record<string, boolean> }).checks;
 
-/** All ways of reading go on, whatever the disk takes. */
+/** All reads work on a full disk. */
 async function requireReads({ server, tenant }: Disk, events: number): Promise<void> {
   const of = async (path: string): Promise<string> => {
     const answer = await call(`${server.url}/api/v1/audit/${path}`, { headers: { 'x-api-key': tenant.key } });
@@ -89,7 +89,7 @@ async function requireReads({ server, tenant }: Disk, events: number): Promise<v
   await of('evidence/checkpoint');
 }
 
-/** Producers are refused by the end of this; how many events were taken before. */
+/** Sends events until they are refused; resolves with the number accepted. */
 async function untilRefused({ tenant }: Disk, event: object): Promise<number> {
   let taken = 0;
   const refused = await eventually('a write to be refused', async () => {
@@ -128,7 +128,7 @@ test('on a full disk reads go on, producers are refused first, and commands name
     call(`${server.url}/api/v1/audit/export?format=ndjson`, { headers: { 'x-api-key': tenant.key } });
   const signedIn = () => login(server, { email: who.email, password });
   try {
-    // Larger than what is left of a block, where an event would fit without asking the disk for more.
+    // Larger than the rest of a block, which the disk need not extend for an event.
     const event = sourceEvent({ extra: { pad: 'x'.repeat(50_000) } });
     let taken = await untilRefused(disk, event);
     assert.equal((await checksOf(disk))['log_takes_writes'], false);
@@ -164,11 +164,11 @@ test('on a full disk reads go on, producers are refused first, and commands name
   }
 });
 
-/** An INSERT or a merge must be under way when the disk has no room any more. */
+/** An INSERT or a merge must be in progress when the disk fills up. */
 const roundsMax = 60;
 const cutShort = 'The engine failed to write its files';
 
-test('what is acknowledged while the disk fills up again and again is stored once', {
+test('events acknowledged while the disk fills up repeatedly are stored once', {
   skip: mayMount ? false : 'NOT TESTED: no mounts of its own for this user, so no full disk',
 }, async () => {
   const [source, target] = [await temporaryDirectory(), await temporaryDirectory()];
@@ -210,7 +210,7 @@ test('what is acknowledged while the disk fills up again and again is stored onc
     });
     assert.equal(total, meta.total + taken);
     assert.equal(await server.stop(), 0);
-    // A merge may have been cut short in a projection alone, which costs no event.
+    // Only a projection of a merge may be cut, which loses no event.
     small.cli('doctor', '--repair');
     assert.match(small.cli('doctor'), /ok +nothing_missing\n(?:.*\n)*ok +parts_readable/);
   } finally {

@@ -27,7 +27,7 @@ test('metrics: Prometheus text that counts requests', async () => {
     samples.some((sample) => /request/.test(sample) && /audit/.test(sample)),
     'no request counter',
   );
-  // Labels name routes, never what a client typed: their number must stay small.
+  // Labels name routes, never text of clients: their number must stay small.
   await call(`${server.url}/made-up-path-zQx7`);
   assert.ok(!(await call(`${server.url}/metrics`)).text.includes('zQx7'));
 });
@@ -49,7 +49,7 @@ test('metrics are not for requests that a proxy has passed on', async () => {
   assert.equal((await call(`${server.url}/metrics`, { headers: { 'x-forwarded': 'x' } })).status, 200);
 });
 
-/** The limit of a process on the size of files: its writes fail, as on a disk that takes no more. */
+/** Limits the file size of a process: its writes fail, as on a full disk. */
 async function limitFileSize(pid: number, bytes: string): Promise<void> {
   await promisify(execFile)('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
 }
@@ -75,7 +75,7 @@ test('an engine whose writes fail without its noticing: readyz names it, and no 
   );
   await tenant.record([sourceEvent(), sourceEvent()]);
   await failed;
-  // The engine that has lost them is replaced by one without the limit, which gets them again.
+  // The engine that lost them is replaced by one without the limit, which gets them again.
   await eventually(
     'all to be well',
     async () => ((await call(`${server.url}/readyz`)).status === 200 ? true : undefined),

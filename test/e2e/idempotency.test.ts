@@ -6,7 +6,7 @@ import { acceptedOf, call, problemOf, rawExchange } from '../support/http.ts';
 import { createTenant, type SharedServer, sourceEvent, type Tenant } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 
-/** `restart.test.ts` has what is known of a key after a restart. */
+/** `restart.test.ts` tests keys after a restart. */
 let server: SharedServer;
 let tenant: Tenant;
 let other: Tenant;
@@ -90,7 +90,7 @@ test('the key "body" is the body itself', async () => {
   await tenant.settled(2, { flowId: another.flow });
 });
 
-test('two keys that differ are refused, whatever they are', async () => {
+test('two different keys are refused', async () => {
   const { port } = new URL(server.url);
   const body = JSON.stringify(sourceEvent());
   const post = (...keys: string[]) =>

@@ -50,7 +50,7 @@ const rejectedOf = (path: string) =>
     .slice(0, -1)
     .map((text) => JSON.parse(text) as { line: number; error: string; text?: string });
 
-/** The numbers that events of a file name carry, sorted; each event must be there once. */
+/** The sorted numbers in the events of a file name; each event must be there once. */
 async function numbers(tenant: Tenant, name: string): Promise<number[]> {
   const query = new URLSearchParams({ ...range, fileName: name });
   const answer = await call(`${tenant.server.url}/api/v1/audit/export?${query.toString()}`, {
@@ -91,7 +91,7 @@ describe('import beside a server', () => {
     return path;
   };
 
-  test('without a key the data directory vouches; rejected lines are told by number, rule and text', async () => {
+  test('without a key it uses the data directory; rejected lines are listed by number, rule and text', async () => {
     const bad = ['{"message":{"action":2001}}', 'not json', line('mixed', 0, 'nobody')];
     const text = `\ufeff${line('mixed', 0)}\r\n\n${bad[0]}\n  \t\n${line('mixed', 1)}\n${bad[1]}\n${bad[2]}\n${line('mixed', 2)}`;
     const path = await place('mixed.ndjson', text);
@@ -112,7 +112,7 @@ describe('import beside a server', () => {
     );
     assert.match(rejected[0]?.error ?? '', /timestamp/);
     await holdsEach(tenant, 'mixed', 3);
-    // The key that it made for itself is its own affair.
+    // Its own key is private.
     assert.equal((await stat(join(server.dataDir, 'import-key'))).mode & 0o777, 0o600);
 
     const again = await server.cliHere(['import', path]);
@@ -123,7 +123,7 @@ describe('import beside a server', () => {
     assert.equal(rejectedOf(rejected_file).length, 3);
   });
 
-  test('every rejected line of many is told', async () => {
+  test('every rejected line of many is listed', async () => {
     const text = Array.from({ length: 3000 }, (_, n) =>
       n % 3 === 0 ? `bad ${n}` : line('many-bad', n),
     ).join('\n');
@@ -134,7 +134,7 @@ describe('import beside a server', () => {
       rejectedOf(`${path}.rejected.ndjson`).map((one) => [one.line, one.text]),
       Array.from({ length: 1000 }, (_, n) => [n * 3 + 1, `bad ${n * 3}`]),
     );
-    // Nothing but bad lines is told as well, and is a failure.
+    // Only bad lines: a failure, with a report.
     const none = await server.cliHere(['import', await place('none.ndjson', 'x\ny\n'), '--json']);
     const { accepted, rejected } = JSON.parse(none.stdout) as Summary;
     assert.deepEqual([none.code, accepted, rejected], [1, 0, 2]);
@@ -150,7 +150,7 @@ describe('import beside a server', () => {
     assert.deepEqual([empty.lines, empty.accepted, empty.rejected_file], [0, 0, null]);
   });
 
-  test('a file that has grown goes on where it ended; another file under its name is refused', async () => {
+  test('a file that has grown continues at its old end; another file with its name is refused', async () => {
     const path = await place('grown.ndjson', linesOf('grown', 10));
     assert.equal(summary(await server.cliHere(['import', path, '--json'])).accepted, 10);
     await appendFile(path, `${line('grown', 10)}\nbad\n`);
@@ -187,7 +187,7 @@ describe('import beside a server', () => {
     await holdsEach(tenant, 'written', 3);
   });
 
-  test('another target begins anew beside the first, and each goes on where it was', async () => {
+  test('another target begins anew beside the first, and each continues', async () => {
     const second = await createTenant(server, 'bulk-two');
     const path = await place(
       'targets.ndjson',
@@ -203,7 +203,7 @@ describe('import beside a server', () => {
     assert.match(other.stderr, /Starting anew for .*; an earlier run went to the data directory/);
     const { accepted_now, rejected_file } = summary(other);
     assert.equal(accepted_now, 4);
-    // A checkpoint that is damaged is in the way of a run that goes on alone.
+    // A damaged checkpoint ends a run that resumes.
     await writeFile(
       (rejected_file ?? '').replace('.rejected-', '.import-').replace(/\.ndjson$/, '.json'),
       'x',
@@ -280,7 +280,7 @@ describe('import beside a server', () => {
 
 describe('import where the server makes it difficult', () => {
   let directory: string;
-  /** Of a server that is killed, and of commands that do without one afterwards. */
+  /** A killed server, and commands without a server afterwards. */
   let dataDir: string;
   before(async () => {
     directory = await temporaryDirectory();
@@ -289,7 +289,7 @@ describe('import where the server makes it difficult', () => {
   });
   after(() => removeDirectory(directory));
 
-  /** What makes an import of some thousand lines take seconds, on any machine. */
+  /** An import of some thousand lines takes seconds on any machine. */
   const slowly = { RATE_LIMIT_INGEST: '3/1s', MAX_BODY_BYTES: '200000' };
 
   describe('by limits', () => {
@@ -298,14 +298,14 @@ describe('import where the server makes it difficult', () => {
     let server: TestServer;
     let tenant: Tenant;
     before(async () => {
-      // One that is started again has the address that an import goes to.
+      // A restarted server has the address that the import uses.
       env = { ...slowly, PORT: String(await freePort()), HOST: '127.0.0.1' };
       server = await startServer({ dataDir, env });
       tenant = await createTenant(server, 'bulk');
     });
     after(() => server?.stop());
 
-    test('of a server that stands still for some seconds it is waited for', async () => {
+    test('it waits for a server that hangs for some seconds', async () => {
       const path = join(directory, 'still.ndjson');
       await writeFile(path, linesOf('still', 10));
       await server.kill('SIGSTOP');
@@ -339,7 +339,7 @@ describe('import where the server makes it difficult', () => {
     const found = summary(await runCli(['import', path, '--json'], { dataDir }));
     assert.equal(found.accepted, 1000);
     for (const name of ['engine.json', 'server.json']) assert.equal(existsSync(join(dataDir, name)), false);
-    // Sent again to a server that remembers, nothing is doubled.
+    // A repeat to a server that remembers stores nothing twice.
     assert.equal((await runCli(['import', path, '--restart', '--json'], { dataDir })).code, 0);
     const { stdout } = await runCliHere(['export', '--org', 'bulk', '--file-name', 'alone'], { dataDir });
     assert.equal(stdout.split('\n').length, 1000);

@@ -16,7 +16,7 @@ before(async () => {
   tenant = await createTenant(server, 'bodies');
 });
 
-/** Events that share a fresh flow, told apart by `extra.n`. */
+/** Events of a new flow, numbered by `extra.n`. */
 function flowOf(count: number): { flow: string; events: object[] } {
   const flow = randomUUID();
   return {
@@ -25,7 +25,7 @@ function flowOf(count: number): { flow: string; events: object[] } {
   };
 }
 
-/** What was stored of a flow, in the order of ingest (equal times are answered newest first). */
+/** Stored events of a flow in the order of ingest (pages show equal times newest first). */
 async function storedOf(flow: string, count: number): Promise<unknown[]> {
   const page = await tenant.settled(count, { flowId: flow });
   return page.data.map((event) => event.extra_map?.['n']).toReversed();
@@ -61,8 +61,8 @@ test('compressed bodies: gzip, deflate, br, zstd', async () => {
   }
 });
 
-// As 2,760 parts this held up all organizations for minutes; the wait below is far shorter than that.
-test('one batch may have an event of each month from 1970 to 2199, and delays nobody', async () => {
+// In 2,760 parts this delayed all organizations for minutes; the bound below is far lower.
+test('one batch may have an event of each month from 1970 to 2199, without delaying others', async () => {
   const flow = randomUUID();
   const events = Array.from({ length: 2760 }, (_, n) =>
     sourceEvent({ timestamp: new Date(Date.UTC(1970, n)).toISOString(), flow_id: flow, extra: { n } }),
@@ -85,7 +85,7 @@ test('events of a request that follows an answer come after it in ingest order',
   assert.deepEqual(await storedOf(flow, 20), range(20));
 });
 
-test('records of other programs become events, and what they were is kept to the digit', async () => {
+test('records of other programs become events, and are kept with every digit', async () => {
   const file = new URL('../fixtures/adapters/cloudtrail.json', import.meta.url);
   const post = (kind: string, body: Buffer, headers = {}) =>
     call(`${server.url}/api/v1/audit?from=${kind}`, {
@@ -109,7 +109,7 @@ test('records of other programs become events, and what they were is kept to the
     /^from must be one of cloudtrail, github, json, kubernetes, okta, badges\.$/,
   );
   problemOf(await post('', body), 400);
-  // What is sent twice counts once; what the service does not know is named, and refuses nothing.
+  // A repeat counts once; unknown parameters are named and ignored.
   const odd = await post('cloudtrail&from=okta&timeout=30s&maxErrors=none', body);
   assert.deepEqual(acceptedOf(odd), { accepted: 3, rejected: 0, errors: [] });
   assert.equal(odd.headers['ignored-parameters'], 'timeout, maxErrors');

@@ -14,7 +14,7 @@ before(async () => {
   [tenant, other] = await Promise.all([createTenant(server, 'errors'), createTenant(server, 'errors-2')]);
 });
 
-/** A flow id that names the events of one test. */
+/** A flow id for the events of one test. */
 const good = (flow: string, message: Record<string, unknown> = {}) =>
   sourceEvent({ flow_id: flow, ...message });
 

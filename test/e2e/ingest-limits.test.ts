@@ -12,7 +12,7 @@ let server: SharedServer;
 let tenant: Tenant;
 
 const zstd = await Zstd.load();
-// Made before anything is connected: meanwhile this process does not see that the server drops an idle connection.
+// Made before any connection, because this process is busy meanwhile and would miss the end of an idle one.
 const bomb = Buffer.alloc(96 * 1024 * 1024, 0x20);
 const bombs: Record<string, Uint8Array> = {
   gzip: gzipSync(bomb, { level: 1 }),

@@ -11,16 +11,16 @@ import { rounds } from '../support/rounds.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
 import { withEngine } from './export-support.ts';
 
-/** Answers that are larger than the memory that service and engine have for one (contract: Read). */
+/** Answers larger than the memory for one in service and engine (contract: Read). */
 
 const mebibyte = 1024 * 1024;
 const events = rounds(400, 1000);
-/** The text stands twice in an audit event, so that one has 1 MiB. */
+/** An audit event has the text twice, so 1 MiB. */
 const textBytes = mebibyte / 2;
 const year = { startTime: '2024-01-01T00:00:00Z', endTime: '2024-12-31T00:00:00Z' };
-/** Beside what the service has anyhow: slices, and what the allocator has not given back of them. */
+/** Slices, and memory that the allocator keeps. */
 const growthMebibytesMax = 160;
-/** The heaps of threads that map events of OCSF have bounds of their own. */
+/** Heaps of threads that map to OCSF 1.1.0 have their own bounds. */
 const mappingMebibytesMax = 2 * limits.ocsf110HeapMegabytesMax;
 
 let server: TestServer;
@@ -30,7 +30,7 @@ let directory: string;
 const statusOf = (pid: number, name: string): number =>
   Number(new RegExp(`${name}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
-/** How many MiB more than before were resident at most while the work went on. */
+/** Growth of resident memory during the work, in MiB. */
 async function growthDuring(work: () => Promise<void>): Promise<number> {
   writeFileSync(`/proc/${server.pid}/clear_refs`, '5');
   const begun = statusOf(server.pid, 'VmRSS');
@@ -42,7 +42,7 @@ function ask(path: string, signal: AbortSignal | null = null): Promise<Response>
   return fetch(`${server.url}/api/v1/${path}`, { headers: { 'x-api-key': tenant.key }, signal });
 }
 
-/** Lines of an answer, its length, and its end. */
+/** Number of lines, length and end of an answer. */
 async function readThrough(path: string): Promise<{ lines: number; bytes: number; end: string }> {
   const answer = await ask(path);
   assert.equal(answer.status, 200);
@@ -156,7 +156,7 @@ describe('answers that are larger than memory', { concurrency: false }, () => {
     assert.deepEqual(new Set(again.map(({ status }) => status)), new Set([200]));
   });
 
-  test('readers that stand still cost a bounded part of memory, and nobody else waits for them', async () => {
+  test('readers that pause cost bounded memory, and delay no other', async () => {
     const sockets: Socket[] = [];
     const growth = await growthDuring(async () => {
       for (let n = 0; n < 40; n++) {

@@ -9,7 +9,7 @@ import { startPlainEngine } from '../support/plain-engine.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, sourceEvent, startServer } from '../support/server.ts';
 
-test('what is harmed in the log while the engine is down is told, and nothing else is lost or doubled', async () => {
+test('damage in the log during an outage of the engine is reported, and nothing else is lost or doubled', async () => {
   const dataDir = await temporaryDirectory();
   const engine = await startPlainEngine();
   const env = { ...engine.env, SEGMENT_BYTES: '4096' };
@@ -28,7 +28,7 @@ test('what is harmed in the log while the engine is down is told, and nothing el
     const names = (await readdir(wal)).filter((name) => name.endsWith('.wal')).sort();
     const [short, gone, copied] = names as [string, string, string];
     const content = await readFile(join(wal, short));
-    // At the border of a frame: all that is left of the file is intact.
+    // At a frame's border: the rest of the file is intact.
     await writeFile(join(wal, short), content.subarray(0, content.lastIndexOf('FRAM')));
     await unlink(join(wal, gone));
     const copy = String(Number(copied.slice(0, 16)) + 1).padStart(16, '0');
@@ -67,8 +67,8 @@ test('what is harmed in the log while the engine is down is told, and nothing el
   }
 });
 
-// `recovery.test.ts` takes the newest segments away, or all.
-test('a log that is taken away is told, with wal-head or without, and an empty one that was closed is not', async () => {
+// `recovery.test.ts` removes the newest segments, or all.
+test('a removed log is reported, with wal-head or without; an empty closed one is not', async () => {
   const dataDir = await temporaryDirectory();
   const wal = join(dataDir, 'wal');
   let server = await startServer({ dataDir });

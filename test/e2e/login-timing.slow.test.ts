@@ -6,7 +6,7 @@ import { rounds } from '../support/rounds.ts';
 import { createOrganization, startServer, type TestServer } from '../support/server.ts';
 import { createUser, jsonOf, login, password, type Role } from './session-support.ts';
 
-/** A failed login of nobody takes what one of somebody takes (contract: Sessions). */
+/** Failed logins of absent and existing accounts take the same time (contract: Sessions). */
 
 const addressOfAdmin = 'ada@one.example';
 let server: TestServer;
@@ -28,7 +28,7 @@ async function createUserOf(slug: string, role: Role, email: string): Promise<vo
   await createUser(server, slug, role, email);
 }
 
-/** Processor time of the server's threads so far, in milliseconds: other work of the machine is not in it. */
+/** Processor time of the server's threads in milliseconds, without other processes. */
 async function processorMs(): Promise<number> {
   const threads = await readdir(`/proc/${server.pid}/task`);
   const times = threads.map(async (thread) => {
@@ -38,7 +38,10 @@ async function processorMs(): Promise<number> {
   return (await Promise.all(times)).reduce((sum, time) => sum + time, 0);
 }
 
-/** What a login takes that fails for a wrong password, for nobody, and for somebody of two or five organizations, in milliseconds. */
+/**
+ * Processor time of failed logins, in milliseconds: wrong password, unknown account, account in two or five
+ * organizations.
+ */
 async function costs(list_organizations: boolean, turns: number): Promise<number[]> {
   const wrong = 'wrong horse battery staple';
   const cases = [
@@ -48,7 +51,7 @@ async function costs(list_organizations: boolean, turns: number): Promise<number
     { email: 'many@x.example', password: wrong },
   ];
   const samples: number[][] = cases.map(() => []);
-  // In turn, and in every order: what one leaves to be recorded falls on the next.
+  // Alternating, in every order: recording one falls into the time of the next.
   for (let round = 0; round < turns; round++) {
     for (let turn = 0; turn < cases.length; turn++) {
       const index = (round + (round % 2 === 0 ? turn : cases.length - turn)) % cases.length;
@@ -57,7 +60,7 @@ async function costs(list_organizations: boolean, turns: number): Promise<number
       problemOf(await login(server, body), 401);
       samples[index]?.push((await processorMs()) - before);
     }
-    // Before so many failures that the next ones have to wait; of nobody there is no right password, but many names.
+    // Before failures delay further ones. An unknown account has no right password, but many names are used.
     if (round % 6 === 5) {
       jsonOf(await login(server, { email: addressOfAdmin, password }));
       for (const email of ['both@x.example', 'many@x.example'])
@@ -65,7 +68,7 @@ async function costs(list_organizations: boolean, turns: number): Promise<number
       cases[1] = { email: `nobody${round}@one.example`, password };
     }
   }
-  // Of the cheaper half: what the service does now and then falls on any of them.
+  // Of the cheaper half, because background work falls on any of them.
   const half = Math.floor(turns / 2);
   return samples.map(
     (of) =>

@@ -18,7 +18,10 @@ import {
 } from '../support/server.ts';
 import { backUp, follow, Producer } from './backup-support.ts';
 
-/** From the embedded engine to a ClickHouse server whose user has the rights of docs/configure.md, as docs/back-up.md says. */
+/**
+ * From the embedded engine to a ClickHouse server whose user has the rights of docs/configure.md, by
+ * docs/back-up.md.
+ */
 const intervals = { evidenceMs: 200 };
 const service = new KeptService({ CLICKHOUSE_URL: undefined }, intervals);
 let root: string;
@@ -40,7 +43,7 @@ interface Restored {
   readonly notes: readonly string[];
 }
 
-/** What readers see of the events of the producer, all pages together, but for the moment of the question. */
+/** The producer's events as readers see them on all pages, without the time of reading. */
 async function seen({ server, key }: Tenant): Promise<{ total: number; texts: string[] }> {
   const texts: string[] = [];
   for (;;) {
@@ -85,7 +88,7 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
   await backUp(service.dataDir, place);
 
   const target = { dataDir: join(root, 'moved'), env: engine.env, intervals };
-  // A restore needs a user who may do everything.
+  // A restore needs a user with all rights.
   const owner = { ...target, env: { ...target.env, CLICKHOUSE_USER: engine.owner } };
   const restored = printed(await runCliHere(['restore', '--from', place, '--json'], owner)) as Restored;
   assert.deepEqual(restored.notes, []);
@@ -95,7 +98,7 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
   assert.deepEqual(await seen(there), before);
   const later = await follow(there, cursor);
   assert.deepEqual([...first, ...later.numbers], order.numbers);
-  // What was answered is answered again, and nothing is stored twice; what is new comes behind.
+  // Repeats get the same answers and store nothing twice; new events follow.
   await producer.send(0, there);
   assert.deepEqual(await seen(there), before);
   const verified = await runCliHere(
@@ -106,7 +109,7 @@ test('a service is moved to a ClickHouse server, with order, cursors, evidence a
   assert.ok((printed(verified) as { covered: number }).covered >= order.events.length);
 });
 
-/** The statements of docs/back-up.md, with directories in place of a bucket. */
+/** The statements of docs/back-up.md, with directories instead of a bucket. */
 async function runStatements(block: string): Promise<void> {
   for (const statement of block.split(';').filter((text) => text.trim() !== '')) {
     const text = statement.replace(/S3\('https:[^']*\/(\w+)', 'key', 'secret'\)/, (_, name: string) => {

@@ -20,7 +20,7 @@ import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 import { createTenant, type SharedServer, type Tenant } from '../support/server.ts';
 import { sharedServer } from '../support/shared.ts';
 
-/** Every way out with `schema=ocsf` (contract: OCSF 1.1.0): the events of the default schema, each valid OCSF. */
+/** All reads with `schema=ocsf` (contract: OCSF 1.1.0): the events of the default schema, each valid OCSF. */
 
 type Query = Readonly<Record<string, string>>;
 
@@ -66,7 +66,7 @@ function valid(events: readonly OcsfEvent[]): readonly OcsfEvent[] {
   return events;
 }
 
-/** Holds events of OCSF to those of the default schema, one by one in the same order. */
+/** Compares events of OCSF with those of the default schema, in the same order. */
 function sameEvents(events: readonly OcsfEvent[], expected: readonly AuditEvent[]): void {
   assert.deepEqual(
     valid(events).map(({ unmapped, message, status_id, severity_id }) => [
@@ -100,7 +100,7 @@ test('pages have the same events, total and paging; an unknown schema is none', 
 });
 
 test('the feed gives each event once, in the order of ingest, with cursors of either schema', async () => {
-  // Where processes share an engine the watermark is some seconds behind the clock.
+  // On a shared engine the watermark is some seconds behind the clock.
   await eventually('all to be below the watermark', async () =>
     (await page<AuditEvent>({ limit: '1000' }, '/api/v1/audit/feed')).data.length > count ? true : undefined,
   );

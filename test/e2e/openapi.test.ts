@@ -9,7 +9,7 @@ import { sharedServer } from '../support/shared.ts';
 
 let document: OpenApiDocument;
 
-// What the service answers is held against the document by `call`, in all tests.
+// `call` compares answers with the document in all tests.
 before(async () => {
   const answer = await call(`${(await sharedServer()).url}/openapi.json`);
   assert.equal(answer.status, 200);
@@ -127,7 +127,7 @@ test('every error of the service is in it, in the same words', () => {
   }
 });
 
-test('types fit what is sent: integers, open objects, a body for every media type, no definitions inside', () => {
+test('types match requests: integers, open objects, a body for every media type, no definitions inside', () => {
   const schemas = document.components['schemas'] as Record<string, Record<string, unknown>>;
   const parameters = document.components['parameters'] as Record<string, { schema: { type: string } }>;
   for (const name of ['limit', 'offset', 'rowLimit', 'topLimit'])

@@ -37,14 +37,14 @@ const exported = (...logRecords: readonly object[]): string =>
 
 const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
 
-/** A record that one finds by its actor. */
+/** A record with an actor to find it by. */
 const recordOf = (actor: string, more: object = {}) => ({
   timeUnixNano: '1717236000123456789',
   attributes: [attribute('actor', actor)],
   ...more,
 });
 
-/** Sends records as a program with the SDK does: with an endpoint and a header, and nothing else. */
+/** Sends records like a program with the SDK: only endpoint and header are configured. */
 async function send(exporter: LogRecordExporter, actor: string): Promise<void> {
   const provider = new LoggerProvider({ processors: [new BatchLogRecordProcessor({ exporter })] });
   const logger = provider.getLogger('checkout', '1.2.3');
@@ -117,7 +117,7 @@ test('an export is answered in its own encoding, whole, in part or not at all', 
   assert.match(status.string(), /^The body is not an ExportLogsServiceRequest of OTLP in protobuf: /);
 });
 
-test('refusals tell an exporter what to do', async () => {
+test('exporters can act on refusals', async () => {
   const reader = await createKey(server, ['--org', 'otlp', '--scopes', 'read']);
   const limited = await createKey(server, ['--org', 'otlp', '--scopes', 'write', '--rate-limit', '2/600s']);
   const spent = async () => {
@@ -141,7 +141,7 @@ test('refusals tell an exporter what to do', async () => {
   }
   const retryAfter = expected.at(-1)?.[2].headers['retry-after'];
   assert.ok(Number(retryAfter) > 0, retryAfter);
-  // A small body whose resource, at each of its records, would be a large one.
+  // A small body that becomes large with its resource at each record.
   const resource = { attributes: [attribute('large', 'x'.repeat(100_000))] };
   const logRecords = Array.from({ length: 1000 }, () => ({ timeUnixNano: '1717236000123456789' }));
   const large = await post(JSON.stringify({ resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] }));

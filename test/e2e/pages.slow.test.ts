@@ -12,29 +12,25 @@ import { projectRoot } from '../support/project-root.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
 /**
- * README and the pages of `docs` as they come out: their commands are run from top to bottom in a new directory, all
- * beside the one server that README starts, with its organization and its key.
+ * Runs the commands of README and the pages of `docs` in order, in a new directory, beside the server that README
+ * starts, with its organization and key.
  */
 
 const usualPort = 8080;
 const fixtures = fileURLToPath(new URL('test/fixtures/adapters/', projectRoot));
 
-/** What readers of a page have before they begin. */
+/** What readers of a page have before. */
 const before: Readonly<Record<string, string>> = {
   'docs/adapters.md': `gzip -c ${fixtures}cloudtrail.json > 1234_CloudTrail_eu-central-1_20240601T0000Z.json.gz
     cp ${fixtures}kubernetes.json events.json`,
 };
 
 /**
- * Commands run as they are printed, but for these:
- *
- * - `npm ci`, `npm test` and the two others would change, or run, what this test is of.
- * - `npm run auditlog` and `npx auditlog` run once each. Elsewhere the built program stands for them: it starts in a fifth
- *   of the time.
- * - The demo runs in the background of one shell, with fewer events; the key is taken from what it prints.
- * - Doctor may find that this machine's disk is slow, which is no matter of the pages.
- * - A busy machine needs more than the second and a half until an event can be read.
- * - Where another program has port 8080, PORT is set.
+ * Commands run as printed, with these exceptions: `npm ci`, `npm test` and two others would change or run this
+ * test. `npm run auditlog` and `npx auditlog` run once each; elsewhere the built program replaces them, which
+ * starts in a fifth of the time. The demo runs in the background with fewer events, and its key is read from its
+ * output. `doctor` may find this machine's disk slow. On a busy machine an event takes longer to become readable.
+ * If another program has port 8080, PORT is set.
  */
 const stage = (port: number) => `
 auditlog() { node dist/cli.js "$@"; }
@@ -68,7 +64,7 @@ sleep() {
 trap '[ -z "$demo" ] || kill -INT -- -$demo; auditlog stop; wait' EXIT
 `;
 
-/** What a terminal sends to all that run in it. The demo ends with 0 and takes its directory along. */
+/** A terminal signals all its processes. The demo exits with 0 and removes its directory. */
 const ctrlC = `
 kill -INT -- -$demo
 wait $demo
@@ -77,7 +73,7 @@ data=$(grep -om1 '/[^ ]*/auditlog-demo-[A-Za-z0-9]*' demo.log)
 test ! -e "$data"
 `;
 
-/** README ends its demo after the request to it, and goes on in the same shell; each other page has one of its own. */
+/** README stops its demo after the request, and continues in the same shell; each other page has its own. */
 function scriptOfAll(paths: readonly string[], port: number): string {
   const change = (text: string): string => {
     const own = text
@@ -93,7 +89,7 @@ function scriptOfAll(paths: readonly string[], port: number): string {
   return stage(port) + parts.join('');
 }
 
-/** Programs of pages that a machine may lack; without one its pages are not run. */
+/** Programs that a machine may lack; pages that need them are skipped. */
 const lacking = ['jq', 'openssl'].filter(
   (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
 );
@@ -103,7 +99,7 @@ function isRunnable(path: string): boolean {
   return !lacking.some((program) => new RegExp(`(^|\\| )${program} `, 'm').test(text));
 }
 
-test('every command of README and docs gives what is printed beside it', {
+test('every command of README and docs has the output printed there', {
   timeout: patience(360_000),
 }, async (context) => {
   assert.ok(existsSync(new URL('dist/client/client.js', projectRoot)), 'npm run build comes first');

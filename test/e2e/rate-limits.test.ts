@@ -28,7 +28,7 @@ after(() => server?.stop());
 const windowOver = () => sleep(windowMs + 200);
 const attemptsMax = 5;
 
-/** What must happen within one window: on a machine that was too busy for that, again in the next one. */
+/** Work that must fit into one window; a busy machine repeats it in the next one. */
 async function withinWindow(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const begun = performance.now();
@@ -41,7 +41,7 @@ async function withinWindow(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The three numbers that stand on every limited answer. */
+/** The three numbers of every limited answer. */
 function ratesOf(answer: HttpAnswer): { limit: number; remaining: number; reset: number } {
   const number = (name: string) => {
     assert.match(String(answer.headers[name]), /^\d+$/, `${answer.status}: ${name}`);
@@ -76,12 +76,12 @@ test('reads are counted down, then 429, then allowed again; one client does not 
     }
   });
   assert.equal((await two.get()).status, 200);
-  // Every window that was begun so far is over then: the tests that follow begin their own.
+  // All earlier windows are over: the following tests begin their own.
   await windowOver();
   assert.equal((await one.get()).status, 200);
 });
 
-test('keys that are not good are counted by address, whatever a header says about it; a good one is not', () =>
+test('invalid keys are counted by address, despite forged headers; a valid one is not', () =>
   withinWindow(async () => {
     const wrong = (n: number) =>
       call(`${server.url}${path}`, {
@@ -102,7 +102,7 @@ test('keys that are not good are counted by address, whatever a header says abou
       assert.equal(ratesOf(refused).remaining, 0);
       between(retryAfterOf(refused), 1, 3, 'Retry-After');
     }
-    // One who guesses must not shut out those who know.
+    // A guesser must not lock out others.
     assert.equal((await one.get()).status, 200);
   }));
 
@@ -122,7 +122,7 @@ test('a key may have a limit of its own', async () => {
   const own = one.with({ key: key.key });
   const statuses: number[] = [];
   for (let n = 0; n < 5; n++) statuses.push((await own.get()).status);
-  // Making the key known may have used one of its requests.
+  // Waiting for the key may have used one of its requests.
   assert.ok(statuses.filter((status) => status === 200).length >= 2, String(statuses));
   assert.deepEqual(statuses.slice(3), [429, 429]);
   assert.equal(ratesOf(await own.get()).limit, 3);
@@ -205,14 +205,14 @@ describe('by default, behind a proxy that is trusted', () => {
       problemOf(refused, 401);
       assert.deepEqual([ratesOf(refused).limit, ratesOf(refused).remaining], [10, left]);
     }
-    // Now nobody gets in from there, not even with the right password.
+    // From there all logins fail now, even with the right password.
     for (const secret of [password, 'x']) {
       const refused = await attempt(address, secret);
       problemOf(refused, 429);
       assert.equal(refused.headers['set-cookie'], undefined);
       between(retryAfterOf(refused), leastLeft(), 60, 'Retry-After');
     }
-    // What comes before the address that the proxy itself saw is the client's own invention.
+    // Entries before the address that the proxy saw can be forged.
     problemOf(await attempt(`192.0.2.99, ${address}`, password), 429);
     jsonOf(await attempt('203.0.113.2', password));
   });

@@ -6,7 +6,7 @@ import { createKey, createTenant, type SharedServer, type Tenant } from '../supp
 import { sharedServer } from '../support/shared.ts';
 import { createUser, jsonOf, listOf, password, sendJson, signIn, type SignedIn } from './session-support.ts';
 
-/** Changes with an Idempotency-Key, as they are repeated where an answer was lost. */
+/** Changes with an Idempotency-Key, repeated as after a lost answer. */
 
 const portal = '/api/v1/portal';
 const slug = 'repeated';
@@ -40,10 +40,10 @@ const byDirectory =
 const withKey = () => ({ 'idempotency-key': randomUUID() });
 const answerOf = ({ status, text }: HttpAnswer) => ({ status, text });
 
-/** Codes of the events of changes that there were at the last look. */
+/** Codes of the events of changes so far. */
 let seen: readonly number[] = [];
 
-/** The same of those that have come since, in order. */
+/** The codes of later ones, in order. */
 async function recorded(): Promise<readonly number[]> {
   await tenant.caughtUp();
   const { data } = await tenant.page({ limit: '1000' });
@@ -54,7 +54,7 @@ async function recorded(): Promise<readonly number[]> {
   return left.toSorted((a, b) => a - b);
 }
 
-/** Sends a change, the same again, and another one under the same key. */
+/** Sends a change, its repeat, and another change under the same key. */
 async function holdRepeat(send: Send, body: unknown, other: unknown, status: number): Promise<HttpAnswer> {
   const headers = withKey();
   const first = await send(body, headers);
@@ -87,7 +87,7 @@ describe('a repeat of a change', () => {
     assert.deepEqual(await recorded(), [1000, 1006, 1010, 1020, 5011]);
   });
 
-  test('says what there was, though others have changed it since; of another caller it is another call', async () => {
+  test('returns the first answer even after later changes; for another caller it is another call', async () => {
     const email = `cat@${slug}.example`;
     const headers = withKey();
     const make = () => admin.send('POST', `${portal}/users`, { email, name: 'Cat', role: 'member' }, headers);
@@ -105,7 +105,7 @@ describe('a repeat of a change', () => {
       await second.send('POST', `${portal}/users`, { email, name: 'Cat', role: 'member' }, headers),
       409,
     );
-    // Without a key nobody knows that it is the same call.
+    // Without a key the repeat is a second call.
     problemOf(await admin.send('POST', `${portal}/users`, { email, name: 'Cat', role: 'member' }), 409);
   });
 

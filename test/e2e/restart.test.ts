@@ -12,7 +12,7 @@ let tenant: Tenant;
 
 before(async () => {
   dataDir = await temporaryDirectory();
-  // Nothing that is acknowledged reaches the engine by itself, until it is started again.
+  // Nothing acknowledged reaches the engine until the restart.
   server = await startServer({ dataDir, env: { FLUSH_INTERVAL: '60s' } });
   tenant = await createTenant(server, 'restart');
 });
@@ -26,7 +26,7 @@ async function restart(): Promise<void> {
   tenant = tenant.with({ server });
 }
 
-/** Changes of an administrator, each with its own Idempotency-Key, and what holds of their repeats. */
+/** Changes of an administrator with their own Idempotency-Keys, and the expected repeats. */
 async function makeChanges() {
   const email = 'admin@restart.example';
   await createUser(server, 'restart', 'admin', email);
@@ -44,7 +44,7 @@ async function makeChanges() {
     const again = await addUser();
     assert.deepEqual([again.status, again.text], [made.status, made.text]);
     problemOf(await addUser('Another'), 422);
-    // Its secret is nowhere: the key that nobody may have seen ends.
+    // Its secret is not stored: a repeat ends the unseen key.
     const { key } = await addKey();
     assert.deepEqual([await works(unseen['key']), await works(key)], [401, 200]);
   };

@@ -14,20 +14,20 @@ import { withEngine } from './export-support.ts';
 const service = keptService({}, { evidenceMs: 200, retentionGraceMs: 1000 });
 const dayMs = 86_400_000;
 
-/** Five events of each age, in days. */
+/** Five events of each age in days. */
 async function store(tenant: Tenant, ages: readonly number[]): Promise<void> {
   const events = ages.flatMap((age) =>
     Array.from({ length: 5 }, (_, n) =>
       sourceEvent({ timestamp: (Date.now() - age * dayMs) * 1000 + n, extra: { age } }),
     ),
   );
-  // A server has up to two seconds to hear that older events may come; until then it refuses all of them.
+  // A server may take two seconds to learn that older events may come; until then it refuses all of them.
   await eventually('the events to be taken', async () =>
     (await tenant.post(events)).status === 202 ? true : undefined,
   );
 }
 
-/** How many events of each age are shown. */
+/** Number of shown events of each age. */
 async function shown({ server, key }: Tenant): Promise<Record<string, number>> {
   const answer = await call(`${server.url}/api/v1/audit?limit=1000`, { headers: { 'x-api-key': key } });
   const { data, meta } = JSON.parse(answer.text) as {
@@ -49,7 +49,7 @@ const untilShown = (tenant: Tenant, expected: Record<string, number>) =>
     isEqual(await shown(tenant), expected) ? true : undefined,
   );
 
-/** Events of the test that are in the table, shown or not. */
+/** Stored events of the test, shown or not. */
 const stored = ({ organization }: Tenant) =>
   withEngine(service.server, async (storage) => {
     const [row] = await storage.rows<{ n: string }>(
@@ -71,13 +71,13 @@ async function org(args: readonly string[]) {
 const verify = (args: readonly string[]) => verifyOn(service.server, args);
 const healthy = (slug: string) => healthyOn(service.server, slug);
 
-test('a retention holds for what is stored; a hold stops all; verify tells what they ended from what vanished', async () => {
+test('a retention applies to stored events; a hold stops all removals; verify distinguishes removals from losses', async () => {
   const tenant = await createTenant(service.server, 'keeping');
   const { slug } = tenant.organization;
   await store(tenant, [0, 10, 100]);
   await untilShown(tenant, { 0: 5, 10: 5, 100: 5 });
 
-  // Shorter: told, refused, confirmed.
+  // Shorter: previewed, refused, confirmed.
   const dry = await org(['set', '--org', slug, '--retention', '30d', '--dry-run']);
   assert.deepEqual([dry.value['would_remove'], dry.value['kept_days']], [5, null]);
   for (const confirm of [[], ['--confirm', '4']]) {
@@ -99,7 +99,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
     /^5 events were removed by the retention of 30 days, in effect from \d{4}-.*\(event at position \d+\)$/,
   );
 
-  // A file says the same without the engine, and believes no policy that its tree has not.
+  // A file gives the same result without the engine, and trusts only policies in its tree.
   const file = join(service.dataDir, 'evidence.ndjson');
   const key = join(service.dataDir, 'log.key');
   const answer = await call(`${tenant.server.url}/api/v1/audit/evidence/key`, {
@@ -116,7 +116,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
     [good.findings, good.confirm.map(({ kind, events }) => [kind, events])],
     [[], [['retention', 5]]],
   );
-  // Who has recognized the decision says so once, of the engine and of files.
+  // One confirmation of the decision counts for engine and files.
   const digest = good.confirm[0]?.digest ?? '';
   assert.equal(confirm[0]?.digest, digest);
   const list = join(service.dataDir, 'confirmed');
@@ -143,7 +143,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
     /names a policy at position \d+ that is not in the tree/,
   );
 
-  // Held: a shorter retention ends nothing.
+  // Held: a shorter retention removes nothing.
   assert.equal((await org(['hold', '--org', slug])).code, 2, 'a reason is wanted');
   const held = await org(['hold', '--org', slug, '--reason', 'Doe v. Keeping']);
   assert.equal((held.value['hold'] as { reason: string }).reason, 'Doe v. Keeping', held.stderr);
@@ -155,7 +155,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   ).filter((one) => one.slug === slug);
   assert.notEqual(listed?.hold, null);
 
-  // Released, and killed in the midst of the removal.
+  // Released, and killed during the removal.
   const release = ['release', '--org', slug, '--reason', 'settled'];
   assert.equal((await org(release)).code, 1, 'a number is wanted');
   assert.equal((await org([...release, '--dry-run'])).value['would_remove'], 10);
@@ -179,7 +179,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   };
   assert.equal(ready.checks.nothing_damaged, true, 'nothing that was removed counts as missing');
 
-  // What goes behind the service's back is missing, whatever was removed before.
+  // Events deleted behind the service are missing, despite earlier removals.
   await withEngine(server, (storage) =>
     storage.command(
       alteringEvents(
@@ -197,7 +197,7 @@ test('a retention holds for what is stored; a hold stops all; verify tells what 
   );
 });
 
-/** What a producer sends to pass for the service: a policy, a hold, and an erasure of one event. */
+/** Forged policies, holds and erasures from a producer. */
 function forgeries(ageDays: number): object[] {
   const list = encodeErased(7n, Buffer.alloc(32, 1), Buffer.alloc(32, 2));
   const digest = createHash('sha256').update(list).digest('hex');
@@ -211,7 +211,7 @@ function forgeries(ageDays: number): object[] {
   ];
 }
 
-test('what a producer says of policies and erasures states nothing: it hides nothing, breaks nothing, and goes as all else', async () => {
+test('forged policies and erasures of a producer hide nothing, break nothing, and expire as usual', async () => {
   const tenant = await createTenant(service.server, 'forging');
   const { slug, id } = tenant.organization;
   await store(tenant, [10, 20]);
@@ -224,7 +224,7 @@ test('what a producer says of policies and erasures states nothing: it hides not
   assert.deepEqual(before.findings, []);
   assert.deepEqual([before.confirm, before.code], [[], 0]);
 
-  // A file whose first line gives such an event for a policy.
+  // A file whose first line presents such an event as a policy.
   const file = join(service.dataDir, 'forged.ndjson');
   const key = join(service.dataDir, 'forging.key');
   const answer = await call(`${tenant.server.url}/api/v1/audit/evidence/key`, {
@@ -242,7 +242,7 @@ test('what a producer says of policies and erasures states nothing: it hides not
   const forged = await service.server.cliHere(['verify', file, '--key', key]);
   assert.match(forged.stdout, /names a policy at position \d+ that is not in the tree/);
 
-  // What goes behind the service's back is missing.
+  // Events deleted behind the service are missing.
   await withEngine(service.server, (storage) =>
     storage.command(
       alteringEvents(
@@ -259,7 +259,7 @@ test('what a producer says of policies and erasures states nothing: it hides not
     /is missing, and retention has not removed it; in all 5 missing/,
   );
 
-  // Of the service's own they stay, and are all that does.
+  // Only the service's own events stay.
   await tenant.record(forgeries(10));
   await eventually('the forged events to count', async () => {
     const set = await org(['set', '--org', slug, '--retention', '5d', '--dry-run']);

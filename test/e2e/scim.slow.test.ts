@@ -143,7 +143,7 @@ describe('a directory', () => {
       [put['active'], put['displayName'], put['roles']],
       [true, 'Cal L', [{ value: 'auditor', primary: true }]],
     );
-    // The session from before has ended for good.
+    // The earlier session has ended.
     assert.equal((await session.get('/api/v1/portal/whoami')).status, 401);
     assert.equal((await scim('DELETE', `${users}/${cal.id}`)).status, 204);
     assert.equal(resourceOf(await scim('GET', `${users}/${cal.id}`))['active'], false);
@@ -175,7 +175,7 @@ describe('a directory', () => {
     assert.equal(left['externalId'], undefined);
   });
 
-  test('gets pages, and is told what it does wrong', async () => {
+  test('gets pages, and errors that name its faults', async () => {
     for (let n = 0; n < 3; n += 1) await create({ userName: `page${n}@scim.example` });
     const page = resourceOf(await scim('GET', `${users}?startIndex=2&count=2`));
     assert.deepEqual([page['startIndex'], page['itemsPerPage']], [2, 2]);
@@ -203,7 +203,7 @@ describe('a directory', () => {
       'mutability',
     );
     errorOf(await scim('POST', users, { userName: 'x'.repeat(70_000) }), 413);
-    // What cannot be stored is refused before there is a user.
+    // An invalid value is refused before a user is created.
     for (const externalId of ['\ud800', 'a\u0000b', 'x'.repeat(201)])
       errorOf(await scim('POST', users, { userName: 'half@scim.example', externalId }), 400, 'invalidValue');
     assert.deepEqual(await found('userName eq "half@scim.example"'), []);
@@ -255,7 +255,7 @@ describe('a directory', () => {
   });
 });
 
-test('whatever a directory sends, it is understood or refused by a rule; the last value counts', () => {
+test('each request is accepted or refused by a rule; the last value counts', () => {
   const path = fc.constantFrom(
     'active',
     'ACTIVE',

@@ -8,23 +8,20 @@ import { rounds } from '../support/rounds.ts';
 import { withEngine } from './export-support.ts';
 import { createUser, jsonOf, login, password, sessionOf, signIn, type User } from './session-support.ts';
 
-/**
- * What the service does itself is told by audit events of the organization: one scenario with everything in it, then
- * what the audit endpoint shows of it.
- */
+/** The service's own events in the organization's audit log: one scenario with all of them, then its pages. */
 
 const portal = '/api/v1/portal';
 const eventsPath = '/api/v1/dashboard/organization/get-events-in-org';
 const otherPassword = 'another horse battery staple';
 const wrongPassword = 'wrong horse battery staple';
-/** Where requests of the scenario seem to come from: of each its own, so that its event can be told by it. */
+/** Each request of the scenario seems to come from its own address, by which its event is found. */
 const from = (last: number) => ({ 'x-forwarded-for': `203.0.113.${last}:${40_000 + last}` });
 
 let server: TestServer;
 let tenant: Tenant;
 let admin: User;
 let events: readonly AuditEvent[];
-/** Raw answers of every read path, to look for secrets in. */
+/** Raw answers of every read, to search for secrets. */
 let shown: string;
 const secrets = new Set<string>([password, otherPassword, wrongPassword]);
 
@@ -37,7 +34,7 @@ before(async () => {
   secrets.add(tenant.key);
   await byThePortal();
   await byTheCommandLine();
-  // Segments go to the engine side by side: the last event may be there before others.
+  // Segments are sent concurrently: the last event may be readable before others.
   await tenant.caughtUp();
   events = await eventually('the last event of the scenario', async () => {
     const { data } = await tenant.page({ limit: '1000' });
@@ -103,7 +100,7 @@ async function byTheCommandLine(): Promise<void> {
   await run(['org', 'set', '--org', 'trail', '--receipts', 'own']);
 }
 
-/** The one event of an activity that came from an address. */
+/** The only event of an activity from an address. */
 function eventFrom(last: number): AuditEvent {
   const ip = `203.0.113.${last}`;
   const found = events.filter((event) => event.src_endpoint?.['ip'] === ip);
@@ -158,7 +155,7 @@ test('each thing that an operator does by the command line is one event, with th
   }
 });
 
-test('a change tells what was changed', async () => {
+test('an event of a change has the changed values', async () => {
   const told = [
     [10, 'mel@trail.example'],
     [12, 'mel@trail.example'],
@@ -172,7 +169,7 @@ test('a change tells what was changed', async () => {
   assert.deepEqual({ receipts, previous }, { receipts: 'off', previous: { receipts: 'own' } });
 });
 
-test('a login of nobody is no event of anybody', async () => {
+test('a login with an unknown address is recorded nowhere', async () => {
   const answer = await login(server, { email: 'nobody@trail.example', password: wrongPassword }, from(77));
   assert.equal(answer.status, 401);
   await tenant.caughtUp();
@@ -183,7 +180,7 @@ test('no secret is in any event: password, key, token, or a digest of one', () =
   assert.ok(secrets.size >= 10, `${secrets.size} secrets`);
   for (const secret of secrets) {
     assert.ok(!shown.includes(secret), secret.slice(0, 12));
-    // Of a key the id may be shown, of a token the readable part says who it is: the rest is the secret.
+    // A key's id and the readable part of a token are no secrets.
     const last = secret.startsWith('ak_') ? secret.slice(20) : (secret.split('.')[2] ?? secret);
     assert.ok(!shown.includes(last), last.slice(0, 12));
   }
@@ -192,7 +189,7 @@ test('no secret is in any event: password, key, token, or a digest of one', () =
   for (const secret of secrets) assert.ok(!output.includes(secret), secret.slice(0, 12));
 });
 
-test('all that the service says has the mark `own`, and nothing that a producer sends, in whatever coding or form', async () => {
+test('all events of the service have the mark `own`, and no event of a producer, in any encoding or form', async () => {
   const producer = await createTenant(server, 'marking');
   const forged = (n: number) => ({
     own: true,
@@ -271,7 +268,7 @@ test('all that the service says has the mark `own`, and nothing that a producer 
     'what commands have recorded',
   );
   assert.ok(Number(rows.find(({ code }) => code === '5013')?.n) > 0);
-  // In the scenario all events but those that `caughtUp` sends are the service's.
+  // All events of the scenario except those of `caughtUp` are the service's.
   const notOwn = (await marked(tenant)).filter(({ own }) => !own);
   assert.deepEqual(
     notOwn.map(({ code }) => code),

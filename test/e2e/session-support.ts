@@ -15,12 +15,12 @@ export interface User {
   readonly role: string;
 }
 
-/** What an answer gave as the session: the cookie as a browser would send it back, and the token in it. */
+/** The session of an answer: its cookie as a browser sends it, and the token. */
 export interface SignedIn {
   readonly cookie: string;
   readonly token: string;
   readonly answer: HttpAnswer;
-  /** GET with the cookie; the path goes out as written. */
+  /** GET with the cookie; the path is sent unchanged. */
   get(path: string, headers?: Record<string, string>): Promise<HttpAnswer>;
   /** A change with the cookie: JSON, unless the headers say otherwise. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<HttpAnswer>;
@@ -60,7 +60,7 @@ export function login(
   return sendJson(`${server.url}/api/v1/auth/login-handler`, 'POST', body, headers);
 }
 
-/** The session that an answer to a login brought. */
+/** The session of a login's answer. */
 export function sessionOf(server: SharedServer, answer: HttpAnswer): SignedIn {
   assert.equal(answer.status, 200, answer.text);
   const cookies = answer.headers['set-cookie'] ?? [];
@@ -70,7 +70,7 @@ export function sessionOf(server: SharedServer, answer: HttpAnswer): SignedIn {
   return { token, answer, ...withCookie(server, cookie) };
 }
 
-/** Requests with a cookie, whatever it is. */
+/** Requests with any cookie. */
 export function withCookie(server: SharedServer, cookie: string): Pick<SignedIn, 'cookie' | 'get' | 'send'> {
   return {
     cookie,
@@ -80,7 +80,7 @@ export function withCookie(server: SharedServer, cookie: string): Pick<SignedIn,
   };
 }
 
-/** Signs in, as soon as the server knows the user. */
+/** Signs in once the server knows the user. */
 export function signIn(
   server: SharedServer,
   email: string,
@@ -92,13 +92,13 @@ export function signIn(
   });
 }
 
-/** The JSON object of an answer that must have this status. */
+/** The JSON object of an answer with this status. */
 export function jsonOf(answer: HttpAnswer, status = 200): Record<string, unknown> {
   assert.equal(answer.status, status, answer.text.slice(0, 500));
   return JSON.parse(answer.text) as Record<string, unknown>;
 }
 
-/** The list in the `data` of an answer that must be 200. */
+/** The list in `data` of a 200. */
 export function listOf(answer: HttpAnswer): readonly Record<string, unknown>[] {
   return jsonOf(answer)['data'] as Record<string, unknown>[];
 }

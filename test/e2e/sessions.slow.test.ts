@@ -23,8 +23,8 @@ import {
 } from './session-support.ts';
 
 /**
- * Sessions, through two lives of one data directory: behind a proxy; restarted, with hosts of organizations. Forged tokens
- * and what ends sessions: `test/control/sessions.test.ts`.
+ * Sessions in two lives of one data directory: behind a proxy, then restarted with hosts of organizations.
+ * `test/control/sessions.test.ts` has forged tokens and ends of sessions.
  */
 
 const loginPath = '/api/v1/auth/login-handler';
@@ -43,7 +43,7 @@ let server: TestServer;
 let one: Organization;
 let admin: User;
 let member: User;
-/** Of the administrator; kept through all lives. */
+/** The administrator's session, kept through all lives. */
 let kept: SignedIn;
 let loggedOut: SignedIn;
 
@@ -71,7 +71,7 @@ async function restart(env: Record<string, string>): Promise<void> {
   kept = { ...kept, ...withCookie(server, kept.cookie) };
 }
 
-/** A new user by the portal, which is quicker than a command. */
+/** Adds a user by the portal, which is faster than a command. */
 async function addUser(email: string, role = 'auditor'): Promise<User> {
   const body = { email, name: email, role, password };
   return jsonOf(await kept.send('POST', usersPath, body), 201) as unknown as User;
@@ -87,7 +87,7 @@ function claimsOf(token: string): { header: Record<string, unknown>; claims: Rec
   return { header: read(header), claims: read(claims) };
 }
 
-/** Of a refusal that tells nothing. */
+/** Members of a refusal without details. */
 const refusalMembers = ['detail', 'request_id', 'status', 'title', 'type'];
 
 test('a request that is meant for another session is refused, and changes nothing', async () => {
@@ -190,7 +190,7 @@ describe('login', () => {
     assert.ok(!answer.text.includes(pair.slice('auditportal='.length)), 'the token is in the cookie only');
   });
 
-  test('Secure over TLS, as the trusted proxy tells it, at login and at logout', async () => {
+  test('Secure over TLS, as the trusted proxy reports it, at login and at logout', async () => {
     for (const [headers, secure] of [
       [{ 'x-forwarded-proto': 'https' }, true],
       [{ forwarded: 'for=203.0.113.7;proto=https' }, true],
@@ -228,7 +228,7 @@ describe('login', () => {
     }
   });
 
-  test('who asks for it is told the organizations in which the password is right, and no others', async () => {
+  test('on request the answer lists the organizations in which the password is right, and no others', async () => {
     const email = 'both@x.example';
     const ask = (secret: string, address = email) =>
       login(server, { email: address, password: secret, list_organizations: true });
@@ -238,7 +238,7 @@ describe('login', () => {
       assert.deepEqual(Object.keys(problemOf(answer, 401)).toSorted(), refusalMembers);
     const session = sessionOf(server, await ask(password, admin.email));
     assert.equal((jsonOf(session.answer)['organization'] as { slug: string }).slug, 'one');
-    // Another password in one of the two: each of them signs in where it is right.
+    // Different passwords in the two: each signs in where it is right.
     const other = 'another horse battery staple';
     const { send } = await signIn(server, email, { organization: 'two' });
     const change = (current: string, next: string) =>
@@ -257,7 +257,7 @@ describe('login', () => {
     await back.send('POST', '/api/v1/portal/password', { current: other, new: password });
   });
 
-  test('of many organizations the four oldest accounts count, so that nobody can be kept out by newer ones', async () => {
+  test('of many organizations the four oldest accounts count, so that newer ones lock out no user', async () => {
     const email = 'many@x.example';
     const slugs = ['one', 'two', 'three', 'four', 'five'] as const;
     for (const slug of slugs) {
@@ -282,7 +282,7 @@ describe('login', () => {
     assert.deepEqual(organizations.map(({ slug }) => slug).toSorted(), ['four', 'three', 'two']);
     problemOf(await login(server, { email, password: newest }), 401);
     assert.equal(await slugBy(newest, 'five'), 'five');
-    // An older account is closed, so the newest is one of the four.
+    // The oldest account is disabled, so the newest is one of the four.
     printed(await server.cliHere(['user', 'disable', email, '--org', 'two', '--json']));
     await eventually('the account to be closed', async () => {
       const answer = await login(server, { email, password: newest });
@@ -341,14 +341,14 @@ describe('login', () => {
 });
 
 describe('a login that fails', () => {
-  /** What a client can tell answers by. */
+  /** Everything by which a client can distinguish answers. */
   const shownOf = (answer: HttpAnswer) => {
     const { request_id: _, ...body } = problemOf(answer, 401);
     const { date: __, 'x-request-id': ___, ...headers } = answer.headers;
     return JSON.stringify({ body, headers });
   };
 
-  test('is answered alike whatever was wrong', async () => {
+  test('gets the same answer for every fault', async () => {
     const gone = await addUser('gone@one.example');
     jsonOf(await kept.send('POST', `${usersPath}/${gone.id}/disable`));
     const answers = [
@@ -371,7 +371,7 @@ describe('a login that fails', () => {
 });
 
 describe('token and logout', () => {
-  test('the token is that of the cookie, an HS256 JWT with the documented claims', async () => {
+  test('the token is in the cookie, an HS256 JWT with the documented claims', async () => {
     assert.deepEqual(jsonOf(await kept.get(tokenPath)), { token: kept.token });
     const { header, claims } = claimsOf(kept.token);
     assert.equal(header['alg'], 'HS256');
@@ -402,15 +402,15 @@ describe('token and logout', () => {
     assert.equal(await idOf([kept.cookie, again.cookie].join(';')), kept.token);
     problemOf(await whoami([kept.cookie, other.cookie].join('; ')), 401);
     problemOf(await whoami([other.cookie, ...bad, kept.cookie].join('; ')), 401);
-    // One that has ended is not good any more, so it is in nobody's way.
+    // An ended session does not count, so it affects no other.
     assert.equal((await other.send('POST', logoutPath)).status, 204);
     assert.equal(await idOf([other.cookie, kept.cookie].join('; ')), kept.token);
-    // Far more than any browser has: answered all the same, and soon.
+    // Far more than a browser sends: still answered, and soon.
     const many = Array.from({ length: 1000 }, (_, n) => `auditportal=${n}`);
     problemOf(await whoami(many.join(';')), 401);
   });
 
-  test('logout: 204, the cookie taken away, this session ended and no other', async () => {
+  test('logout: 204, the cookie cleared, this session ended and no other', async () => {
     const other = await signIn(server, member.email);
     jsonOf(await loggedOut.get(whoamiPath));
     const answer = await loggedOut.send('POST', logoutPath);
@@ -420,11 +420,11 @@ describe('token and logout', () => {
     const [pair, ...attributes] = cookie.split('; ');
     assert.equal(pair, 'auditportal=');
     assert.deepEqual(attributes.sort(), ['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax']);
-    // At once, in the process that was asked.
+    // Immediately, in the same process.
     for (const path of [whoamiPath, tokenPath]) problemOf(await loggedOut.get(path), 401);
     problemOf(await loggedOut.send('POST', logoutPath), 401);
     jsonOf(await other.get(whoamiPath));
-    // A browser that is rid of the cookie may ask without a body.
+    // A browser without the cookie may send no body.
     const { url } = server;
     const headers = { cookie: other.cookie, 'content-type': 'application/json' };
     assert.equal((await call(`${url}${logoutPath}`, { method: 'POST', headers })).status, 204);
@@ -433,7 +433,7 @@ describe('token and logout', () => {
 
 describe('changes from another site', () => {
   const host = () => `127.0.0.1:${server.port}`;
-  /** A change that is refused as soon as it is looked at (400), so that only who may ask is in question. */
+  /** A change whose content is refused (400), so only access is tested. */
   const settings = '/api/v1/portal/settings';
 
   test('need JSON: what a form can send is refused', async () => {
@@ -467,7 +467,7 @@ describe('changes from another site', () => {
       problemOf(await kept.send('POST', logoutPath, {}, { origin }), 403);
       problemOf(await login(server, { email: admin.email, password }, { origin }), 403);
     }
-    // Reads as well, where an origin is named.
+    // Reads, too, if an origin is named.
     problemOf(await kept.get(whoamiPath, { origin: 'https://evil.example' }), 403);
     for (const origin of [`http://${host()}`, `HTTP://${host()}`]) {
       problemOf(await kept.send('PATCH', settings, {}, { origin }), 400);
@@ -490,7 +490,7 @@ describe('changes from another site', () => {
 
 describe('after a restart, with hosts of organizations', () => {
   const at = (slug: string) => ({ host: `${slug}.${domain}` });
-  /** Hosts that name no organization, though some look like it. */
+  /** Hosts without an organization, though some look similar. */
   const noOrganization = [
     domain,
     `${domain}:443`,
@@ -550,15 +550,15 @@ describe('after a restart, with hosts of organizations', () => {
     }
     jsonOf(await two.get(whoamiPath, at('two')));
     problemOf(await two.get(whoamiPath, at('one')), 401);
-    // A host can be named by its own header only.
+    // Only the Host header names a host.
     for (const name of ['x-forwarded-host', 'x-host', 'x-original-host']) {
       problemOf(await whoami(kept.cookie, { ...at('two'), [name]: `one.${domain}` }), 401);
     }
   });
 
-  test('nobody signs in where no organization is', async () => {
+  test('no sign-in on a host without an organization', async () => {
     for (const host of noOrganization) {
-      // Each costs a password's hash: without a name the host is the only one to give it.
+      // Each costs a hash of a password: without a name only the host names the organization.
       for (const organization of host === domain ? [undefined, 'one'] : ['one']) {
         const answer = await login(server, { email: admin.email, password, organization }, { host });
         problemOf(answer, 401);
@@ -589,7 +589,7 @@ describe('after a restart, with hosts of organizations', () => {
     problemOf(await change(`https://one.${domain}`), 400);
     problemOf(await change(`https://two.${domain}`), 403);
     problemOf(await change(`https://${domain}`), 403);
-    // A port that goes without saying may be said.
+    // A default port may be given.
     const ports = (origin: string, port: number) =>
       kept.send('PATCH', '/api/v1/portal/settings', {}, { host: `one.${domain}:${port}`, origin });
     problemOf(await ports(`https://one.${domain}`, 443), 400);

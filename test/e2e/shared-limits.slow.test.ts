@@ -55,7 +55,7 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
     return (JSON.parse(answer.text) as { checks: Record<string, boolean> }).checks['limits_shared'];
   };
 
-  /** Requests that both servers let pass with a new key, and how many its limit had left. */
+  /** Requests that both servers accept with a new key, and the rest of its limit. */
   const usedUp = async (args: readonly string[]) => {
     const key = await createKey(servers[0], ['--org', 'shared', '--scopes', 'read,write', ...args]);
     await keyKnown(servers[1], key.key);
@@ -67,12 +67,12 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
   const timesAway = () =>
     servers.flatMap((server) => server.stderrLines()).filter((line) => line.includes('Redis is away')).length;
 
-  test('a limit is one of both, and so is that of a key of its own', async () => {
+  test('both servers share a limit, also that of a key', async () => {
     for (const args of [[], ['--rate-limit', '30/1h']]) {
       for (let attempt = 1; ; attempt++) {
         const before = timesAway();
         const { left, passed, seen } = await usedUp(args);
-        // On a machine that is too busy Redis may be too slow for a moment: then once more.
+        // On a busy machine Redis may be too slow for a moment: then repeat.
         if (timesAway() > before && attempt < 5) continue;
         assert.equal(passed, left);
         assert.ok(seen.every((status) => status === 200 || status === 429));
@@ -128,7 +128,7 @@ describe('limits of two servers', { skip: skipWithoutRedis }, () => {
     assert.match((await call(`${first.url}/metrics`)).text, /^auditlog_idempotency_unshared_total 0$/m);
   });
 
-  test('nothing in Redis tells whose counts they are, and nothing in the logs its password', async () => {
+  test('Redis does not reveal the owners of counts, nor the logs its password', async () => {
     const texts = (await redis.contents()).join('\n');
     assert.match(texts, /auditlog:rate:/);
     assert.match(texts, /auditlog:account:/);

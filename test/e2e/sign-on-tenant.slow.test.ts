@@ -5,7 +5,7 @@ import { Browser, type OidcProvider, startOidcProvider } from '../support/oidc-p
 import { createOrganization, printed, startServer, type TestServer } from '../support/server.ts';
 import { createUser, jsonOf, signIn } from './session-support.ts';
 
-/** The provider of the whole service, and organizations with hosts of their own. */
+/** The service's provider, and organizations with their own hosts. */
 const domain = 'audit.test';
 const origin = (slug: string) => `http://${slug}.${domain}`;
 const path = '/api/v1/auth/sign-on';
@@ -49,12 +49,12 @@ test('a sign-in is of the organization of its host, there and back', async () =>
   const who = jsonOf(await ask('acme', '/api/v1/portal/whoami', session));
   assert.equal((who['organization'] as Record<string, unknown>)['slug'], 'acme');
   problemOf(await ask('globex', '/api/v1/portal/whoami', session), 401);
-  // The same person is nobody in the other organization, though its provider is the same.
+  // The same person is unknown in the other organization with the same provider.
   const refused = await new Browser(hosts).follow(`${origin('globex')}${path}`, (url) => url.includes('/#/'));
   assert.match(refused, /fault=unknown/);
 });
 
-test('the host says how people sign in, and one that is of no organization says nothing', async () => {
+test('the host decides the way to sign in, and another host shows none', async () => {
   const options = async (slug: string, query = '') =>
     jsonOf(await ask(slug, `/api/v1/auth/sign-on-options${query}`));
   assert.deepEqual(await options('acme'), { sign_on: true, passwords: true, names_organization: false });
@@ -83,7 +83,7 @@ test('ways back count as logins of their address, and sign-ins are counted by wh
   assert.match(text, /auditlog_sign_ins_total\{way="password",outcome="ok"\} [1-9]/);
 });
 
-test('the list tells which provider people sign in by', async () => {
+test('the list names the provider of each organization', async () => {
   const listed = printed(await server.cliHere(['sign-on', 'list', '--json'])) as Record<string, string>[];
   const shown = listed.map((one) => [one['organization'], one['provider'], one['issuer'], one['client_id']]);
   assert.deepEqual(

@@ -60,7 +60,7 @@ async function configure(org: string, args: readonly string[], stdin = ''): Prom
 
 const isOver = (url: string): boolean => url.startsWith(`${server.url}/#`);
 
-/** Signs in from the start to the end; the place of the page where it ends. */
+/** Signs in completely; resolves with the page's final address. */
 async function signOn(
   account: Account | undefined,
   { browser = new Browser(), org = slug } = {},
@@ -78,7 +78,7 @@ async function faultOf(account: Account | undefined, options = {}): Promise<stri
   return new URLSearchParams(place.slice(place.indexOf('?'))).get('fault');
 }
 
-/** Signs in as far as the provider's way back, which is not taken. */
+/** Signs in up to the provider's redirect, which is not followed. */
 async function wayBack(account: Account, browser: Browser, org = slug): Promise<string> {
   provider.account = account;
   otherProvider.account = account;
@@ -105,7 +105,7 @@ describe('a sign-in by a real provider', () => {
     assert.equal(others.length, 0);
     assert.equal(link?.activity_name, 'User linked to a sign-on');
     assert.deepEqual([link?.extra_map?.['issuer'], link?.extra_map?.['subject']], [provider.issuer, 'ann-1']);
-    // By the subject from now on, whatever the address.
+    // From now on by the subject, with any address.
     const moved = await signOn({ ...ann, email: 'new@sign-on.example', email_verified: false });
     assert.equal(moved.place, '/#/events');
   });
@@ -117,7 +117,7 @@ describe('a sign-in by a real provider', () => {
     problemOf(await signedIn.get('/api/v1/portal/whoami'), 401);
   });
 
-  test('whoever is no user is refused, or made one with --create; roles follow the claim', async () => {
+  test('an unknown person is refused, or created with --create; roles follow the claim', async () => {
     const bob: Account = {
       sub: 'bob-1',
       email: 'bob@sign-on.example',
@@ -159,13 +159,13 @@ describe('a sign-in by a real provider', () => {
   });
 
   test('an identity of one organization’s provider opens no other organization', async () => {
-    // The other provider may say what it wants of this organization’s people.
+    // The other provider's claims about this organization's people do not count.
     assert.equal(await faultOf(ann, { org: 'sign-on-other' }), 'unknown');
     const browser = new Browser();
     const back = await wayBack(ann, browser, 'sign-on-other');
     const redirected = back.replace('/callback/sign-on-other', `/callback/${slug}`);
     problemOf(await call(redirected, { headers: { cookie: browser.cookies(server.url) } }), 401);
-    // An attempt of this organization, with what the other provider sends; then with its own state as well.
+    // An attempt of this organization with the other provider's answer; then also with its state.
     for (const hasState of [false, true]) {
       const mixed = new Browser();
       const own = new URL(await wayBack(ann, mixed));
@@ -189,7 +189,7 @@ describe('a sign-in by a real provider', () => {
     assert.equal((await browser.get(back)).headers.location, '/');
     assert.doesNotMatch(browser.cookies(server.url), /sign-on/);
     const again = problemOf(await call(back, { headers: { cookie } }), 401);
-    // Not even asked of the provider: `invalid` would be its word that the code has been used.
+    // Without a request to the provider, which would answer `invalid` for a used code.
     assert.equal(again['sign_on'], 'over');
     assert.equal(
       (await selfAudit(1002)).filter(({ extra_map: extra }) => extra?.['reason'] === 'invalid').length,
@@ -202,7 +202,7 @@ describe('a sign-in by a real provider', () => {
     assert.ok(!lines.includes(provider.clientSecret));
   });
 
-  test('the way goes on only at a place of the page', async () => {
+  test('the redirect leads only to the page', async () => {
     for (const to of [
       'https://evil.example/',
       '//evil.example',
@@ -219,7 +219,7 @@ describe('a sign-in by a real provider', () => {
     }
   });
 
-  test('who has been disabled is out', async () => {
+  test('a disabled user is refused', async () => {
     const cal: Account = {
       sub: 'cal-1',
       email: 'cal@sign-on.example',
@@ -308,7 +308,7 @@ describe('passwords off', () => {
 });
 
 describe('a provider that does not answer', () => {
-  test('is told so, in words and in time, and the next try asks it again', async () => {
+  test('is reported in time, and the next attempt asks it again', async () => {
     const org = 'sign-on-gone';
     await createOrganization(server, org);
     const gone = await startOidcProvider([]);
@@ -323,7 +323,7 @@ describe('a provider that does not answer', () => {
   });
 });
 
-test('settings: what is wrong is named, and the secret is nowhere', async () => {
+test('settings: errors name the fault, and the secret is shown nowhere', async () => {
   const set = (...args: string[]) => server.cliHere(['sign-on', 'set', '--org', slug, ...args, '--json']);
   const cases: readonly (readonly [RegExp, ...string[]])[] = [
     [/issuer must be an https/, '--issuer', 'http://idp.example'],
@@ -347,6 +347,6 @@ test('settings: what is wrong is named, and the secret is nowhere', async () => 
     assert.ok(text.includes(provider.issuer));
     assert.ok(!text.includes(provider.clientSecret));
   }
-  // That of the service is what this organization would have.
+  // The service's provider would apply to this organization.
   assert.match(stored.stdout, /^sign-on-none +none /m);
 });

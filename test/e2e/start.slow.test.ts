@@ -22,7 +22,7 @@ import {
 import { patience } from '../support/patience.ts';
 import { projectRoot } from '../support/project-root.ts';
 
-/** On a quiet machine; the figure itself is printed. */
+/** On a quiet machine; the test prints the measured time. */
 const coldStartMsMax = 6000;
 
 test('a cold start in a directory that is not there serves within seconds', async (context) => {
@@ -38,7 +38,7 @@ test('a cold start in a directory that is not there serves within seconds', asyn
     const ms = server.startedInMs + ready - listening;
     context.diagnostic(`cold start to the first 200: ${ms.toFixed(0)} ms`);
     assert.ok(ms < patience(coldStartMsMax), `${ms.toFixed(0)} ms`);
-    // What lies there is for its owner only, and engine.json is there as long as the engine runs.
+    // Files are private, and engine.json exists while the engine runs.
     const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
     assert.equal(await mode(dataDir), '700');
     assert.equal(await mode(join(dataDir, 'engine.json')), '600');
@@ -51,9 +51,9 @@ test('a cold start in a directory that is not there serves within seconds', asyn
   }
 });
 
-test('a Node release that is not supported is told in one line, before anything else is loaded', () => {
+test('an unsupported Node release is reported in one line, before anything else is loaded', () => {
   const outcome = (version: string, program: readonly string[]): number | null => {
-    // What a version means to tsx and its like has been decided by then; our entry comes after it.
+    // tsx has read the version before; our entry reads the fake one.
     const fake = `Object.defineProperty(process, 'version', { value: 'v${version}' })`;
     const loader = ['--import', `data:text/javascript,${encodeURIComponent(fake)}`];
     const args = [...program.slice(0, -1), ...loader, ...program.slice(-1), 'org', '--help'];
@@ -68,16 +68,16 @@ test('a Node release that is not supported is told in one line, before anything 
     }
     return status;
   };
-  // `platform.test.ts` has the releases; here is whether the program asks.
+  // `platform.test.ts` tests the releases, this test whether the program checks.
   assert.deepEqual(
     ['20.18.3', '22.99.0'].map((version) => outcome(version, cliCommand)),
     [2, 0],
   );
-  // What the scripts of package.json ask before they load tsx or build anything.
+  // The check of the scripts in package.json, before they load tsx or build.
   assert.equal(outcome('23.0.0', ['src/check-platform.js']), 2);
 });
 
-test('too few open files are told with the limit and what is needed, before anything is made', async () => {
+test('too few open files are reported with the limit and the need, before anything is made', async () => {
   const dataDir = await temporaryDirectory();
   try {
     for (const command of [['serve'], ['org', 'list']]) {
@@ -140,14 +140,14 @@ describe('beside a server that runs', () => {
     const parent = await temporaryDirectory();
     const copy = join(parent, 'copy');
     try {
-      // A file that the server removes meanwhile is missing in the copy, which `cp` tells; nothing else may go wrong.
+      // The server may remove a file meanwhile, which `cp` reports; other errors are failures.
       const { stderr } = spawnSync('cp', ['-a', server.dataDir, copy], { encoding: 'utf8' });
       const failures = stderr.split('\n').filter((line) => !/^$|No such file or directory$/.test(line));
       assert.deepEqual(failures, []);
       const create = ['org', 'create', '--slug', 'only-in-copy', '--name', 'x', '--json'];
       const created = await runCli(create, { dataDir: copy });
       assert.equal(created.code, 0, created.stderr);
-      // The engine of the original has a second to say where it works. On a busy machine it may not, and nothing is told.
+      // The original's engine has a second to report its directory. On a busy machine it may not.
       let told = created.stderr;
       await eventually('a command to tell of the copied engine.json', async () => {
         if (/engine\.json belongs to another data directory/.test(told)) return true;
@@ -167,7 +167,7 @@ describe('beside a server that runs', () => {
     }
   });
 
-  test('a key whose id is unknown here is told apart from one with a wrong secret', async () => {
+  test('an unknown key id gets a different message from a wrong secret', async () => {
     const tenant = await createTenant(service.server, 'keys');
     const refusal = async (key: string) => {
       const { status, text } = await tenant.with({ key }).get();
@@ -182,7 +182,7 @@ describe('beside a server that runs', () => {
     assert.deepEqual(await refusal('ak_x'), { status: 401, detail: usual });
   });
 
-  test('a second server on the same directory, or on the same port, ends with 1 and says why', async () => {
+  test('a second server on the same directory or port exits with 1 and the reason', async () => {
     const { server } = service;
     const elsewhere = await temporaryDirectory();
     try {
@@ -196,7 +196,7 @@ describe('beside a server that runs', () => {
       assert.equal(port.code, 1, port.stderr);
       assert.match(port.stderr, new RegExp(`port ${server.port}: the port is in use`));
       assert.equal(existsSync(join(elsewhere, 'engine')), false, 'the engine was started first');
-      // The first one has not been harmed.
+      // The first server is unharmed.
       await tenant.record([sourceEvent()]);
       await tenant.settled(2);
       assert.ok(server.enginePid());

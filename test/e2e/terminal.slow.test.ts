@@ -11,7 +11,7 @@ import { eventually } from '../support/http.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { runCli } from '../support/server.ts';
 
-/** As people start and end it: in a terminal, by npm, in the background of a shell. */
+/** Starts and stops as people do: in a terminal, by npm, in the background of a shell. */
 
 const hasTerminals = spawnSync('script', ['--version']).status === 0;
 const skip = hasTerminals ? false : 'script (util-linux), which makes a terminal, is not here';
@@ -30,9 +30,9 @@ interface Terminal {
   said(): string;
 }
 
-/** A command line in a terminal of its own, which ends with the command's exit code. */
+/** A command line in its own terminal, which ends with the command's exit code. */
 function inTerminal(line: string, env: Readonly<Record<string, string>> = {}): Terminal {
-  // In place of the shell that it is started by, which would end with a code of its own.
+  // Replaces its shell, which would end with another exit code.
   const child = spawn('script', ['-qec', `exec ${line}`, '/dev/null'], {
     cwd: projectRoot,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: root, WORKERS: '1', ...env },
@@ -59,7 +59,7 @@ const until = (terminal: Terminal, words: string) =>
   );
 
 describe('in a terminal', { skip }, () => {
-  test('Ctrl-C ends a demo that still records: it records no more, says so, and leaves nothing', async () => {
+  test('Ctrl-C ends a demo that still records: it stops recording, reports that, and leaves nothing', async () => {
     const terminal = inTerminal(`${node} demo --port 0 --events 100000`);
     try {
       await until(terminal, 'recording 70000 events');
@@ -73,7 +73,7 @@ describe('in a terminal', { skip }, () => {
     }
   });
 
-  test('npm run demo uses the page that is built, says what it does, and at Ctrl-C ends in good order', async () => {
+  test('npm run demo uses the built page, prints its steps, and ends cleanly at Ctrl-C', async () => {
     const page = new URL('dist/web/index.html', projectRoot);
     const build = () => spawnSync(process.execPath, ['web/build.mjs', '--if-changed'], { cwd: projectRoot });
     assert.equal(build().status, 0);
@@ -115,7 +115,7 @@ describe('in a terminal', { skip }, () => {
     await gone('the directory to be removed');
   });
 
-  test('so it does with a server, which drains what it has', async () => {
+  test('Ctrl-C also stops a server, which drains its log', async () => {
     const dataDir = join(root, 'closed');
     const terminal = inTerminal(`${node} serve`, { DATA_DIR: dataDir, PORT: '0' });
     await until(terminal, '"listening"');
@@ -125,7 +125,7 @@ describe('in a terminal', { skip }, () => {
     await eventually('the lock to be free', async () =>
       (await isDirectoryLocked(dataDir)) ? undefined : true,
     );
-    // Killed, the server leaves these two behind.
+    // A killed server leaves these two.
     const left = (await readdir(dataDir)).filter((one) => one === 'engine.json' || one === 'server.json');
     assert.deepEqual(left, []);
   });
@@ -137,7 +137,7 @@ describe('in the background of a shell', () => {
     return { code, stderr, value: stdout === '' ? undefined : (JSON.parse(stdout) as unknown) };
   };
 
-  test('status waits for a server that npm has started and tells of it, and stop ends it', async (context) => {
+  test('status waits for a server started by npm and describes it, and stop ends it', async (context) => {
     const dataDir = join(root, 'background');
     const absent = await json(dataDir, 'status');
     const nothing = { running: false, pid: null, url: null, started_at: null, ready: false, checks: {} };
@@ -154,7 +154,7 @@ describe('in the background of a shell', () => {
       stdio: 'ignore',
     });
     const ended = once(npm, 'exit');
-    // Else a test that fails would wait for it for ever.
+    // A failing test would wait for it without end.
     context.after(() => runCli(['stop'], { dataDir, timeoutMs: 150_000 }));
     const begun = Date.now();
     const status = await json(dataDir, 'status', '--wait');

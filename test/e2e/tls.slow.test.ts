@@ -63,7 +63,7 @@ describe('a service with TLS', { skip }, () => {
     return (printed(await it.cliHere(args)) as Key).key;
   };
 
-  test('an import beside it trusts its certificate, whatever host that is for, and shows one; export over TLS has all', async () => {
+  test('a local import trusts its certificate, for any host, and shows a client certificate; export over TLS is complete', async () => {
     const file = join(directory, 'events.ndjson');
     const events = Array.from({ length: 3000 }, (_, i) =>
       JSON.stringify(sourceEvent({}, { msg: `event ${i}` })),
@@ -94,7 +94,7 @@ describe('a service with TLS', { skip }, () => {
       ...own,
     ];
     const env = { AUDITLOG_API_KEY: key };
-    // Without the authority it says so at once, and does not try for ten minutes.
+    // Without the authority it fails at once instead of retrying for ten minutes.
     const unknown = ['import', file, '--restart', '--url', `https://localhost:${it.port}`, ...own];
     const refused = await runCli(unknown, { dataDir: it.dataDir, env });
     assert.match(refused.stderr, /cannot be trusted, or does not trust us \(--ca, --cert\): .*certificate/);
@@ -109,7 +109,7 @@ describe('a service with TLS', { skip }, () => {
     assert.ok(forwarded.stdout.split('\n').length >= 6000);
   });
 
-  test('API keys are taken with a certificate alone; people sign in without one, over a Secure cookie', async () => {
+  test('API keys need a certificate; people sign in without one, over a Secure cookie', async () => {
     const key = await newKey();
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };
     const body = JSON.stringify(sourceEvent());

@@ -14,7 +14,7 @@ import { call, eventually } from '../support/http.ts';
 import { createTenant, sourceEvent, type SharedServer, type Tenant } from '../support/server.ts';
 import { mappingsDir, sharedServer } from '../support/shared.ts';
 
-/** The program without an engine, against a service: it has nothing but an address, a key and files. */
+/** The program without an engine, with only an address, a key and files. */
 
 let directory = '';
 let server: SharedServer;
@@ -56,7 +56,7 @@ async function listening(answer: RequestListener): Promise<Server> {
 const actors = ['ann@acme.example', 'ben@acme.example', 'ann@acme.example'];
 
 describe('auditlog-tools', () => {
-  test('imports, and exports what the endpoint answers', async () => {
+  test('imports, and exports the answers of the endpoint', async () => {
     const file = join(directory, 'events.ndjson');
     const events = actors.map((actor) => JSON.stringify(sourceEvent({ actor })));
     writeFileSync(file, events.join('\n'));
@@ -94,7 +94,7 @@ describe('auditlog-tools', () => {
     assert.equal(gunzipSync(bytes).toString(), answer.text);
   });
 
-  /** A file of swipes with these numbers, and how its import went. */
+  /** Imports a file of swipes with these numbers. */
   async function importSwipes(name: string, numbers: readonly number[], ...more: readonly string[]) {
     const file = join(directory, name);
     const swipes = numbers.map((number) => ({ number, at: 1_717_236_000, door: name, result: 'opened' }));
@@ -111,7 +111,7 @@ describe('auditlog-tools', () => {
     assert.deepEqual(await importSwipes('b.json', [2, 3]), [1, 1]);
     assert.deepEqual(await importSwipes('b.json', [2, 3], '--restart'), [2, 0]);
     assert.deepEqual(await importSwipes('c.json', [3], '--ids', join(directory, 'other.ids')), [1, 0]);
-    // A run that was killed may leave a part of an id.
+    // A killed run may leave part of an id.
     appendFileSync(join(directory, 'auditlog.ids'), 'torn');
     assert.deepEqual(await importSwipes('d.json', [1, 4]), [1, 1]);
     assert.deepEqual(await importSwipes('e.json', [4]), [0, 1]);
@@ -156,7 +156,7 @@ describe('auditlog-tools', () => {
     assert.match(unknown.error, /--from: cloudtrail, github, json, kubernetes, okta, badges\n$/);
   });
 
-  test('an export that fails leaves no file, and says why', async () => {
+  test('an export that fails leaves no file, and prints the reason', async () => {
     const into = ['-o', join(directory, 'none.ndjson')];
     const refused = await tools(['export', '--url', server.url, ...into], 'ak_none');
     assert.equal(refused.code, 1);

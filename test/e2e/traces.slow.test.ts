@@ -60,7 +60,7 @@ describe('traces', () => {
       return found.some((span) => span.name === name) ? found : undefined;
     });
 
-  test('a write and a read are told by their caller’s trace, step by step, and nothing of what they say', async () => {
+  test('a write and a read join the trace of the caller, step by step, without content', async () => {
     const secret = 'nobody@elsewhere.example';
     const event = sourceEvent({ actor: secret, flow_id: 'c0ffee00-0000-4000-8000-000000000001' });
     assert.equal((await tenant.post([event], traced(trace))).status, 202);

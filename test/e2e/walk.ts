@@ -4,8 +4,8 @@ import { call, eventually, problemOf } from '../support/http.ts';
 import { createTenant, sourceEvent, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
 /**
- * One walk through writing, reading, filtering and keys, against every kind of engine there can be here: the embedded
- * one, a separate process behind CLICKHOUSE_URL, two shards, and server images where Docker runs.
+ * Writes, reads, filters and keys on every available kind of engine: embedded, a separate process behind
+ * CLICKHOUSE_URL, two shards, and server images with Docker.
  */
 export async function walk(env: Readonly<Record<string, string>>): Promise<void> {
   const server = await startServer({
@@ -72,7 +72,7 @@ export async function walk(env: Readonly<Record<string, string>>): Promise<void>
   }
 }
 
-/** An erasure, a shorter retention, a hold, and a deletion, with what the engine's user may do. */
+/** An erasure, a shorter retention, a hold and a deletion, with the rights of the engine's user. */
 async function keepsLess(server: TestServer, tenant: Tenant, other: Tenant): Promise<void> {
   const org = (...args: string[]) => server.cliHere(['org', ...args, '--json']);
   const { slug } = tenant.organization;

@@ -15,7 +15,7 @@ import {
   type TestServer,
 } from '../support/server.ts';
 
-/** Two servers on one engine. The second reaches it through a proxy, and dies with events in its log. */
+/** Two servers on one engine. The second connects through a proxy, and dies with events in its log. */
 describe('a server that does not come back', () => {
   let engine: PlainEngine;
   let proxy: FaultProxy;
@@ -53,12 +53,12 @@ describe('a server that does not come back', () => {
     const answer = await call(`${engine.url}/?database=audit`, { method: 'POST', headers, body: query });
     assert.equal(answer.status, 200, answer.text);
   };
-  /** As if all that could be under way of a server had ended. */
+  /** Pretends that all work of a server has ended. */
   const passTime = (pid: number) =>
     sql(
       `INSERT INTO watermarks SELECT * REPLACE (version + 1 AS version, 1 AS gone_after) FROM watermarks FINAL WHERE pid = ${pid}`,
     );
-  /** What a follower of the feed has been handed out so far, in order. */
+  /** The follower's events so far, in order. */
   const seen: string[] = [];
   let cursor = '';
   const follow = async () => {
@@ -110,7 +110,7 @@ describe('a server that does not come back', () => {
     );
   });
 
-  test('stores what its log has at new places when it does come back, so that nobody misses it', async () => {
+  test('stores its log at new positions when it comes back, so that no follower misses it', async () => {
     dying = await startDying();
     atDying = tenant.with({ server: dying });
     const more = flowIds(2);
@@ -118,18 +118,18 @@ describe('a server that does not come back', () => {
     await followed([...unsent, ...more]);
     sent.push(...unsent, ...more);
     assert.deepEqual(seen.toSorted(), sent.toSorted());
-    // Nothing is left of all that: another start is one like any other.
+    // No trace is left: the next start is an ordinary one.
     await dying.stop();
     dying = await startDying();
     await tenant.settled(sent.length);
     assert.deepEqual(seen.toSorted(), sent.toSorted());
   });
 
-  test('of what was in flight as it died each event is stored once', async () => {
+  test('each event that was in flight when it died is stored once', async () => {
     for (let round = 0; round < 3; round++) {
       atDying = tenant.with({ server: dying });
       const flows = flowIds(20);
-      // The answer to the INSERT is lost, and whether it took effect is unknown.
+      // The answer to the INSERT is lost, so its result is unknown.
       proxy.set({ cutAfterBytes: 40 });
       await record(atDying, flows);
       await dying.kill('SIGKILL');

@@ -169,7 +169,7 @@ describe('trees of evidence', () => {
     assert.equal(await reader.entry(large, 70_000), undefined);
   });
 
-  test('are made again of what is there when tiles are rolled back, and signed for only if they are the same', async () => {
+  test('are rebuilt from the events after lost tiles, and signed only if they are the same', async () => {
     const [honest, altered] = [randomUUID(), randomUUID()];
     const events = { [honest]: await record(honest, 600), [altered]: await record(altered, 600) };
     await turn();
@@ -275,7 +275,7 @@ describe('trees of evidence', () => {
     assert.deepEqual(await checkpoints.newest([organization]), []);
   });
 
-  test('at a stop cover what is stored and passed by the watermark a moment later', async () => {
+  test('at a stop cover stored events below the watermark a moment later', async () => {
     const organization = randomUUID();
     const before = nextSeq;
     const events = await record(organization, 20);
@@ -286,7 +286,7 @@ describe('trees of evidence', () => {
     await holdSigned(organization, events);
   });
 
-  test('tell of an event whether it is covered and as it was recorded, or why it is not covered', async () => {
+  test('show for an event whether it is covered as recorded, or the reason why not', async () => {
     const organization = randomUUID();
     const [first, second] = await record(organization, 2);
     await turn();

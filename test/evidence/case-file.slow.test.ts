@@ -74,7 +74,7 @@ describe('a case file', () => {
     assert.deepEqual([report.code, report.events, report.findings], [0, 5, []]);
   });
 
-  test('has the events as they are shown, proofs that stand alone, and what it was made of', async () => {
+  test('has the events as shown, independent proofs, and its request', async () => {
     const answer = await fetch(`${server.url}/api/v1/audit/evidence/case?${query}`, {
       headers: { 'x-api-key': tenant.key },
     });
@@ -119,7 +119,7 @@ describe('a case file', () => {
     assert.deepEqual(recorded, { format: 'case', filters, events: 5 });
   });
 
-  test('names an event that was altered, taken out, put in or moved', async () => {
+  test('names an event that was altered, removed, added or moved', async () => {
     const lines = linesOf('events.ndjson');
     const [first = '', second = '', ...others] = lines;
     const altered = second.replace('Zo', 'Bo');
@@ -145,7 +145,7 @@ describe('a case file', () => {
     ]);
   });
 
-  test('shows that an event was taken out of all of its files, or that a source, a proof or a key is another', async () => {
+  test('shows that an event was removed from all its files, or that a source, a proof or a key differs', async () => {
     const kinds = async (name: string, changed: ReadonlyMap<string, Buffer>) =>
       (await verified(name, changed)).findings.map(({ kind }) => kind);
     const proofs = linesOf('proofs.ndjson');

@@ -3,7 +3,7 @@ import { storableString } from '../ocsf/arbitrary.ts';
 import { shapedSecrets } from './model.ts';
 import { leaf, type Member, type Node, printTree } from './tree.ts';
 
-/** Source events at random, rich in secrets: of every type and length, at every place, in every spelling. */
+/** Random source events, rich in secrets of every type, length, place and spelling. */
 
 const spelledNames = (
   'password passwd pwd passphrase old_password newPassword current-password user.password MFA_SECRET otp TOTP secret ' +
@@ -36,7 +36,7 @@ const plainNames = [
   'region',
 ];
 
-/** A string's token, all of its characters escaped or only those that must be. */
+/** A string's token with all characters escaped, or only those that must be. */
 function tokenOf(text: string, isEscaped: boolean): string {
   if (!isEscaped) return JSON.stringify(text);
   const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
@@ -48,7 +48,7 @@ function stringToken(text: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc.tuple(text, isEscaped).map(([one, escaped]) => tokenOf(one, escaped));
 }
 
-/** A name that must lose its value, in letters of any case and with separators anywhere. */
+/** A redacted name, in any case and with separators anywhere. */
 const secretName = fc
   .tuple(
     fc.constantFrom(...spelledNames),
@@ -70,7 +70,7 @@ const anyName = fc.oneof(
   { weight: 1, arbitrary: storableString },
 );
 
-/** Text with secrets by their shape, whole or between what is no part of them. */
+/** Text with secrets of known shape, alone or between other characters. */
 const shapedText = fc
   .array(
     fc.constantFrom(...shapedSecrets, 'Bearer', 'é', 'key:', '"', '\\', 'plain', 'eyJ', 'ghp_short', 'AKIA'),
@@ -110,7 +110,7 @@ const anyNode = fc.letrec<{ node: Node; pair: Node }>((tie) => ({
       .array(memberOfTokens(anyName, tie('node')), { maxLength: 5 })
       .map((members): Node => ({ kind: 'object', members })),
   ),
-  /** `{"name": <perhaps a secret's name>, "value": …}` with its members in any order and others between them. */
+  /** `{"name": <perhaps a secret's name>, "value": …}` with its members in any order, and others between them. */
   pair: fc
     .tuple(
       memberOfTokens(fc.constantFrom('name', 'key', 'Name'), stringToken(anyName).map(leaf)),
@@ -135,7 +135,7 @@ const unknownMember = memberOfTokens(
   fc.oneof(anyNode.node, anyNode.pair),
 );
 
-/** An object of some of these members in any order, and perhaps one that nobody knows. */
+/** An object with some of these members in any order, and perhaps an unknown one. */
 function someOf(
   members: Readonly<Record<string, fc.Arbitrary<Node>>>,
   required: readonly string[] = [],
@@ -177,7 +177,7 @@ function timeNode(fromMicros: number, lengthMicros: number): fc.Arbitrary<Node> 
 }
 
 export interface EventPlan {
-  /** Where the events lie in time: Unix microseconds, and how many of them. */
+  /** Range of the events' times, in Unix microseconds. */
   readonly fromMicros: number;
   readonly lengthMicros: number;
 }
@@ -220,7 +220,7 @@ export function eventNode({ fromMicros, lengthMicros }: EventPlan): fc.Arbitrary
 
 const gaps = fc.array(fc.constantFrom('', ' ', '\n', '\t', '\r\n', '\n    '), { minLength: 1, maxLength: 6 });
 
-/** Texts of such events, compact or spaced out. */
+/** Texts of such events, with or without white space. */
 export function eventText(plan: EventPlan): fc.Arbitrary<string> {
   return fc.tuple(eventNode(plan), fc.oneof(fc.constant(['']), gaps)).map(([node, spaces]) => {
     let turn = 0;

@@ -3,11 +3,11 @@ import { harmless } from '../support/harmless-cell.ts';
 import { leaf, type LeafNode, type Member, memberOf, type Node, printTree } from './tree.ts';
 
 /**
- * What becomes of a source event, computed in the plainest way: the whole event as a tree, no buffers, no speed. For
- * events that the service accepted; whether it should have is another test's matter.
+ * The expected result for a source event, computed simply from a tree of the whole event. Only for accepted
+ * events; other tests check acceptance.
  */
 export interface Expected {
-  /** The event as it is stored: the producer's bytes without whitespace, redacted. */
+  /** The stored event: the producer's bytes without white space, redacted. */
   readonly source: string;
   /** Unix microseconds, UTC. */
   readonly micros: number;
@@ -15,8 +15,8 @@ export interface Expected {
   readonly audit: string;
   readonly csv: Readonly<Record<string, string>>;
   /**
-   * A name is doubled where names of target and file are read from the source. JSON leaves open which of them counts:
-   * audit events take the last, the engine's JSON functions, which CSV asks, another.
+   * A name of target or file occurs twice. JSON does not define which one counts: audit events use the last, the
+   * engine's JSON functions (for CSV) another.
    */
   readonly isAmbiguous: boolean;
 }
@@ -36,9 +36,9 @@ const namesHidden = new Set(
   ).split(' '),
 );
 
-/** Secrets by their shape; whoever draws events puts them between characters that are no part of them. */
+/** Secrets of known shape; tests put them between characters that do not belong to them. */
 export const shapedSecrets: readonly string[] = [
-  // In two parts: tools that look for secrets in sources must not find these.
+  // In two parts, so that scanners of sources do not find these.
   ['eyJhbGciOiJIUzI1NiJ9', 'eyJzdWIiOiIxIn0', 'c2lnbmF0dXJl'].join('.'),
   ['AKIA', 'IOSFODNN7EXAMPLE'].join(''),
   ['ghp', '0123456789abcdefghijABCDEFGHIJ012345'].join('_'),
@@ -52,7 +52,7 @@ export const shapedSecrets: readonly string[] = [
   ].join('\n'),
 ];
 
-/** What damage can make of one of these, and is one still. */
+/** Damaged secrets that still have a known shape. */
 const likeSecrets: readonly RegExp[] = [
   /(?<![\w-])eyJhbGciO[g-v][\w-]+(?:\.[\w-]*){2,4}/g,
   /(?<![\w-])A[KS]IA[0-9A-Z]{16}(?![\w-])/g,
@@ -69,7 +69,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(unseen, '');
 }
 
-/** Whether a member of this name loses its value; `REDACT_KEYS` adds names, and takes out those after a `!`. */
+/** Whether a member of this name is redacted; `REDACT_KEYS` adds names, and removes those after a `!`. */
 export function hiddenNames(redactKeys = ''): (name: string) => boolean {
   const names = new Set(namesHidden);
   const keys = redactKeys.split(',').filter((key) => key !== '');
@@ -93,7 +93,7 @@ function redactText(node: LeafNode): Node {
   return shown === node.value ? node : leaf(JSON.stringify(shown));
 }
 
-/** The fields of the contract, by the object that has them: configured names are not for these. */
+/** The contract's fields, by their object: configured names do not apply to them. */
 const fields: Readonly<Record<string, string>> = {
   '': 'time level msg message',
   '.message': 'timestamp actor action target result remote sender extra flow_id log org',
@@ -106,7 +106,7 @@ const fields: Readonly<Record<string, string>> = {
   '.message.log': 'provider version',
 };
 
-/** The event without its secrets; `path` is where the node stands among fields. */
+/** The event without its secrets; `path` is the node's place among fields. */
 export function redactEvent(node: Node, hides: ModelOptions['hides'], path = ''): Node {
   if (node.kind === 'leaf') return redactText(node);
   if (node.kind === 'list')
@@ -155,7 +155,7 @@ function microsOf(node: Node | undefined): number {
 
 type Parts = Readonly<Record<string, string | undefined>>;
 
-/** A JSON object of members that are JSON already; those that are undefined are left out. */
+/** A JSON object of members that are JSON text; undefined ones are omitted. */
 function objectText(members: Parts): string {
   const present = Object.entries(members).filter(([, value]) => value !== undefined);
   return `{${present.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;
@@ -186,7 +186,7 @@ function endpointOf(message: Node | undefined): string | undefined {
 
 const nilFlow = '00000000-0000-0000-0000-000000000000';
 
-/** What the service shows of an event, each field as a plain value. */
+/** The shown facts of an event, each as a plain value. */
 function factsOf(event: Node) {
   const message = memberOf(event, 'message');
   const at = (...path: readonly string[]) => textAt(message, ...path);
@@ -295,7 +295,7 @@ function hasDoubledNames(event: Node): boolean {
   });
 }
 
-/** What the service must make of an event that it accepted. */
+/** The expected result for an accepted event. */
 export function expectedOf(event: Node, options: ModelOptions): Expected {
   const stored = redactEvent(event, options.hides);
   const facts = factsOf(stored);

@@ -1,6 +1,6 @@
 import { leaf, type Member, type Node, parseTree, printTree } from './tree.ts';
 
-/** Values that are odd for one place or another. */
+/** Values that are unusual somewhere. */
 const oddTokens = [
   'null',
   'true',
@@ -44,7 +44,7 @@ const oddNames = [
   '"\\u006bey"',
 ];
 
-/** Changes of the bytes, some of which leave JSON. */
+/** Changes of bytes, some of which keep valid JSON. */
 const oddBytes = [
   '"',
   '\\',
@@ -65,7 +65,7 @@ const oddBytes = [
   '\n',
 ];
 
-/** Damages an event, in its structure or in its bytes, once or a few times. */
+/** Damages an event's structure or bytes, once or a few times. */
 export function mutated(event: Node, draw: () => number): Buffer {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(draw() * from.length)] as T;
   let node = event;
@@ -77,7 +77,7 @@ export function mutated(event: Node, draw: () => number): Buffer {
 
 type Pick = <T>(from: readonly T[]) => T;
 
-/** The tree with one of its nodes changed, each with the same chance. */
+/** The tree with one random node changed. */
 function changedTree(root: Node, draw: () => number, pick: Pick): Node {
   let left = Math.floor(draw() * countNodes(root));
   const walk = (node: Node): Node => {
@@ -117,7 +117,7 @@ function spliced<T>(items: readonly T[], at: number, added: T, draw: () => numbe
 }
 
 function oddTokenTree(token: string): Node {
-  // Lone surrogates and the like are JSON for the platform, so that the tree can hold them.
+  // The platform accepts lone surrogates, so the tree can hold them.
   return /^[[{]/.test(token) ? parseTree(token) : leaf(token);
 }
 

@@ -1,6 +1,6 @@
 /**
- * JSON as a tree of its own tokens: numbers keep their digits, strings their escapes, objects their doubled names.
- * Written apart from the service's scanner, so that each can show the other's faults.
+ * JSON as a tree of its tokens: numbers keep their digits, strings their escapes, objects their repeated names.
+ * Independent of the service's scanner, so that each can reveal the other's faults.
  */
 export type Node = ObjectNode | ListNode | LeafNode;
 
@@ -14,7 +14,7 @@ export interface ListNode {
   readonly items: readonly Node[];
 }
 
-/** A string, a number, true, false or null: its token, and what it means. */
+/** A string, a number, true, false or null: its token and value. */
 export interface LeafNode {
   readonly kind: 'leaf';
   readonly token: string;
@@ -30,7 +30,7 @@ export interface Member {
 
 const tokenPattern = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
 
-/** The tree of a JSON text. Throws a SyntaxError for any other text. */
+/** Throws a SyntaxError for anything but a JSON text. */
 export function parseTree(text: string): Node {
   JSON.parse(text);
   const tokens = text.match(tokenPattern) ?? [];
@@ -62,7 +62,7 @@ export function leaf(token: string): LeafNode {
   return { kind: 'leaf', token, value: JSON.parse(token) as LeafNode['value'] };
 }
 
-/** The text of a tree; `gap` is asked for the whitespace at each place where some may be. */
+/** The text of a tree; `gap` returns the white space for each possible place. */
 export function printTree(node: Node, gap: () => string = () => ''): string {
   if (node.kind === 'leaf') return node.token;
   const print = (part: Node): string => gap() + printTree(part, gap) + gap();
@@ -73,13 +73,13 @@ export function printTree(node: Node, gap: () => string = () => ''): string {
   return node.members.length === 0 ? `{${gap()}}` : `{${members.join(',')}}`;
 }
 
-/** What `name` stands for in a node: of several the last, undefined when there is none or the node is no object. */
+/** The last member `name` of an object; undefined for other nodes. */
 export function memberOf(node: Node | undefined, name: string): Node | undefined {
   if (node?.kind !== 'object') return undefined;
   return node.members.findLast((member) => member.name === name)?.value;
 }
 
-/** A text that two trees share when they mean the same to a reader of JSON, every digit of a number included. */
+/** Equal for two trees with the same meaning, including every digit of numbers. */
 export function meaning(node: Node): string {
   if (node.kind === 'leaf') return typeof node.value === 'string' ? JSON.stringify(node.value) : node.token;
   if (node.kind === 'list') return `[${node.items.map(meaning).join(',')}]`;

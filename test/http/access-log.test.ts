@@ -22,7 +22,7 @@ const record: AccessRecord = {
   bytesReceived: 0,
 };
 
-test('a line is JSON on one line, whatever the path', () => {
+test('a line is JSON on one line, for any path', () => {
   assert.equal(
     accessLine(record, '2026-01-01T00:00:00.000Z'),
     '{"timestamp":"2026-01-01T00:00:00.000Z","status":200,"latency":"1.532ms","method":"GET","path":"/api/v1/audit",' +
@@ -57,7 +57,7 @@ test('a reader that stalls costs lines beyond the bound, and they are counted', 
   rmSync(folder, { recursive: true });
 });
 
-test('lines held are written by close, and a place that cannot be written is logged once', async () => {
+test('close writes pending lines, and an output that fails is logged once', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'access-log-'));
   const file = join(folder, 'log');
   const log = new AccessLog({ destination: file, clock: systemClock, log: recordingLogger([]) });

@@ -25,7 +25,7 @@ test('the connections of an address are counted in the system’s tables, IPv4 i
   assert.equal(new AddressCounts().withNew(mapped, port), 3);
   assert.equal(new AddressCounts().withNew(v6, port), 2);
   const counts = new AddressCounts();
-  // A second one soon after is added to what was counted.
+  // A second connection soon after is added to the last count.
   assert.deepEqual(
     [counts.withNew(v6, port), counts.withNew(v6, port), counts.withNew(ofV4(9), port)],
     [2, 3, 1],

@@ -66,7 +66,7 @@ interface RawAnswer {
   readonly body: string;
 }
 
-/** Takes the answers to these requests off the front of the text; undefined while they are not all there. */
+/** Removes the answers to these requests from the text; undefined until all are there. */
 function parseAnswers(text: string, methods: readonly string[]): RawAnswer[] | undefined {
   const answers: RawAnswer[] = [];
   let at = 0;
@@ -90,7 +90,7 @@ function parseAnswers(text: string, methods: readonly string[]): RawAnswer[] | u
   return answers;
 }
 
-/** Answers on one connection, to requests sent in one piece or each after the answer to the one before. */
+/** Answers on one connection to requests sent at once, or each after the previous answer. */
 function onOneConnection(
   requests: readonly (readonly [method: string, path: string, headers?: string])[],
   pipelined: boolean,
@@ -130,7 +130,7 @@ test('HEAD has the head of GET and no body, and the connection stays usable', as
   const paths = ['/probe', '/large', '/later', '/plain', '/refused', '/nothing'];
   const statuses = [200, 200, 200, 405, 405, 404];
   for (const pipelined of [false, true]) {
-    // The library closes a connection that pipelines behind an answer that is not made at once.
+    // The library closes a connection with a request behind a pending answer.
     const now = paths.filter((path) => !pipelined || path !== '/later');
     const requests = now.flatMap((path) => [
       ['HEAD', path] as const,
@@ -148,7 +148,7 @@ test('HEAD has the head of GET and no body, and the connection stays usable', as
   }
 });
 
-test('HEAD tells the length that GET has, and 405 elsewhere tells the methods', async () => {
+test('HEAD has the length of GET, and 405 elsewhere names the methods', async () => {
   for (const encoding of ['', 'Accept-Encoding: gzip\r\n']) {
     const [head, get] = await onOneConnection(
       [
@@ -205,18 +205,18 @@ test('every answer has the headers that keep browsers and caches away from it', 
   }
 });
 
-test('what a route says itself replaces what every answer says, once', async () => {
+test('headers of a route replace the common ones, once', async () => {
   const [answer] = await onOneConnection([['GET', '/page']], false);
   assert.equal(answer?.headers.get('content-security-policy'), policy);
   assert.equal(answer.headers.get('cache-control'), 'max-age=60');
   assert.equal(answer.headers.get('x-frame-options'), 'DENY');
   const fetched = await fetch(`${it.url}/page`);
-  // Of a header that came twice fetch joins the values.
+  // fetch joins the values of a repeated header.
   assert.equal(fetched.headers.get('content-security-policy'), policy);
   assert.equal(fetched.headers.get('cache-control'), 'max-age=60');
 });
 
-test('over TLS, as the trusted proxy tells it, browsers are to stay with TLS', async () => {
+test('over TLS, as the trusted proxy reports it, browsers must keep to TLS', async () => {
   const over = async (headers: Record<string, string>): Promise<string | null> =>
     (await fetch(`${it.url}/nothing`, { headers })).headers.get('strict-transport-security');
   assert.match(
@@ -226,7 +226,7 @@ test('over TLS, as the trusted proxy tells it, browsers are to stay with TLS', a
   assert.equal(await over({ 'x-forwarded-proto': 'http', 'x-forwarded-for': '192.0.2.1' }), null);
 });
 
-test('an answer says how long its connection stays, or that it closes', async () => {
+test('an answer names the time of its connection, or closes it', async () => {
   const [kept, closed] = await onOneConnection(
     [
       ['GET', '/probe'],
@@ -240,8 +240,8 @@ test('an answer says how long its connection stays, or that it closes', async ()
   assert.equal(closed.headers.get('keep-alive'), undefined);
 });
 
-test('an idle connection stays for as long as its answer says', async () => {
-  // The library looks every four seconds, so connections that begin at other moments end after other times.
+test('an idle connection lasts as long as its answer says', async () => {
+  // The library checks every four seconds, so connections end after different times.
   const idleMs = (startMs: number): Promise<number> =>
     new Promise((resolve, reject) => {
       const socket = connect(it.server.port, '127.0.0.1');

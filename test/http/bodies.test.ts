@@ -111,7 +111,7 @@ test('too large a body is 413, which a sender in full flow gets to see', async (
     assert.equal(answer.status, 413);
     assert.match(await answer.text(), /larger than the 4194304 bytes/);
   }
-  // A sender that reads only when it has written everything.
+  // A sender that reads only after it has written everything.
   const raw = await exchangeRaw(
     it.server.port,
     [`POST /digest HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * mib}\r\n\r\n`, Buffer.alloc(20 * mib)],
@@ -179,7 +179,7 @@ test('all bodies together are bounded: beyond it 503 with Retry-After, and room 
   unblock();
   assert.equal((await first).status, 204);
   assert.equal((await post('/digest', randomBytes(4 * mib))).status, 200);
-  // Answers that never asked for their body give back what came of it.
+  // Answers without a read of the body free what has come of it.
   for (let i = 0; i < 200; i++) assert.equal((await post('/denied', Buffer.alloc(50_000))).status, 401);
   assert.equal((await post('/digest', randomBytes(4 * mib))).status, 200);
 });
@@ -207,7 +207,7 @@ test('a handler that is slow to ask for a large body gets it whole', async () =>
   await it.close();
 });
 
-test('a body that is held back when the server closes is let go of', async () => {
+test('a paused body is freed when the server closes', async () => {
   let refuse = (): void => undefined;
   const handler = (): Promise<never> =>
     new Promise((_, reject) => {

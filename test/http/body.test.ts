@@ -25,7 +25,7 @@ test('any chunks, announced or not, give the same bytes, and the budget back', a
       for (const [i, part] of parts.entries()) {
         const copy = part.slice().buffer;
         body.data(copy, i === parts.length - 1);
-        // The library takes the memory of a chunk back when the callback returns.
+        // The library reuses the memory of a chunk after the callback.
         new Uint8Array(copy).fill(0xee);
       }
       const { bytes, release } = await (early ?? body.read());
@@ -98,7 +98,7 @@ test('large bodies leave room for small ones', async () => {
   await assert.rejects(receive(1), { code: 'unavailable' });
 });
 
-test('a body that nobody has asked for stops coming after a little, and goes on once it is read', async () => {
+test('an unread body soon pauses, and continues once it is read', async () => {
   const flow: string[] = [];
   const budget = new BodyBudget(1_000_000);
   const body = new BodyReceiver({
@@ -121,7 +121,7 @@ test('a body that nobody has asked for stops coming after a little, and goes on 
   assert.deepEqual(flow, ['pause', 'resume']);
 });
 
-test('a body that stops coming, or comes too slowly, is refused; one that is held back is not', async () => {
+test('a body that stops or is too slow is refused; a paused one is not', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const make = (maxBytes = 10_000_000) =>
@@ -140,7 +140,7 @@ test('a body that stops coming, or comes too slowly, is refused; one that is hel
     await nextTurn();
     const refused = [assert.rejects(silent.read(), tooSlow), assert.rejects(slow.read(), tooSlow)];
     const read = steady.read();
-    // Nobody has asked for it, so it stops coming after a little.
+    // Nothing reads it, so it soon stops.
     const unread = make();
     unread.data(new ArrayBuffer(limits.unreadBodyBytesMax + 1), false);
     for (let at = 0; at < limits.bodySlowMsMax; at += 1_000) {

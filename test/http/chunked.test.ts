@@ -7,7 +7,10 @@ import { Problem } from '../../src/base/errors/problem.ts';
 import type { Route } from '../../src/http/router.ts';
 import { startTestServer, type TestServer } from './support.ts';
 
-/** What the library takes for requests behind a body in chunks never is one (src/http/exchange.ts, isLast). */
+/**
+ * The library may take data behind a body in chunks for requests; they must not run (src/http/exchange.ts,
+ * isLast).
+ */
 
 let asked: string[] = [];
 beforeEach(() => {
@@ -68,7 +71,7 @@ interface Seen {
   readonly isClosed: boolean;
 }
 
-/** Writes the parts some milliseconds apart and reads until the end, or until nothing has come for long. */
+/** Writes the parts some milliseconds apart, and reads until the end or a long pause. */
 async function exchange(...parts: readonly string[]): Promise<Seen> {
   const socket = connect(it.server.port, '127.0.0.1').setNoDelay(true);
   let text = '';
@@ -103,7 +106,7 @@ const targets: readonly (readonly [what: string, head: string])[] = [
   ['another coding', chunkedHead('/store', 'chunked, gzip')],
 ];
 
-test('nothing behind a body in chunks is taken for a request: a trailer, or a pipelined one', async () => {
+test('nothing behind a body in chunks counts as a request: a trailer, or a pipelined one', async () => {
   asked = [];
   for (const [what, head] of targets)
     for (const behind of [smuggled, `X: y\r\n\r\n${smuggled}`, `\r\n${smuggled}`]) {
@@ -141,7 +144,7 @@ test('a body in chunks is answered, and its connection ends with the answer', as
   assert.ok(refused.isClosed);
 });
 
-test('a chunk that does not end where it says leaves nothing that is taken for a request', async () => {
+test('nothing behind a chunk of wrong length counts as a request', async () => {
   for (const body of [
     '3\r\nabcXX0\r\n\r\n',
     '3\r\nabcGE0\r\n\r\n',

@@ -46,7 +46,7 @@ test('binary addresses become the usual text', () => {
   );
 });
 
-/** Every way to write an IPv6 address: case, leading zeros, `::` for any run of zeros, a dotted end, a zone. */
+/** Every spelling of an IPv6 address: case, leading zeros, `::` for any run of zeros, a dotted end, a zone. */
 const spelling = (groups: readonly number[]) =>
   fc
     .record({
@@ -75,7 +75,7 @@ const someGroups = fc.oneof(
   fc.tuple(fc.nat(0xffff), fc.nat(0xffff)).map((last) => [0, 0, 0, 0, 0, 0xffff, ...last]),
 );
 
-test('an address has one text, that of the transport, however a proxy spells it', () => {
+test('an address has one text for every spelling of a proxy', () => {
   fc.assert(
     fc.property(
       someGroups.chain((groups) => fc.tuple(fc.constant(groups), spelling(groups))),

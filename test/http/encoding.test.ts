@@ -28,7 +28,7 @@ test('the encoding is the one the client likes best', () => {
   assert.ok(['br', 'zstd'].includes(pick('gzip, deflate, br, zstd') ?? ''));
 });
 
-/** How many bytes the one zstd frame takes that these bytes begin with, by its blocks (RFC 8878). */
+/** Length of the zstd frame at the beginning, by its blocks (RFC 8878). */
 function frameBytes(bytes: Uint8Array): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   assert.equal(view.getUint32(0, true), 0xfd2fb528);
@@ -43,7 +43,7 @@ function frameBytes(bytes: Uint8Array): number {
   return at + ((flags & 4) === 0 ? 0 : 4);
 }
 
-/** Bytes that compress well, badly, or by turns; the same for the same seed. */
+/** Repeatable bytes that compress well, badly, or alternately. */
 function content(length: number, seed: number): Buffer {
   const bytes = Buffer.alloc(length, `row ${seed} of events, `);
   let state = seed + 1;
@@ -56,7 +56,10 @@ function content(length: number, seed: number): Buffer {
 
 before(loadZstd);
 
-/** All in the first frame, as many readers stop after it, and read by two decoders. Node's encoder adds an empty one. */
+/**
+ * All content is in the first frame, where many readers stop, and two decoders read it. Node's encoder adds an
+ * empty frame.
+ */
 function assertZstd(packed: Uint8Array, expected: Uint8Array): void {
   const first = packed.subarray(0, frameBytes(packed));
   assert.ok(nodeHasZstd || first.length === packed.length, 'ours is one frame');
@@ -64,7 +67,7 @@ function assertZstd(packed: Uint8Array, expected: Uint8Array): void {
   assert.ok(Buffer.from(decompress(packed)).equals(expected));
 }
 
-test('zstd: what goes in comes out, whatever the pieces, of many streams side by side', async () => {
+test('zstd: decodes to its input, in any pieces, with many concurrent streams', async () => {
   const lengths = fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(fc.array(lengths, { minLength: 1, maxLength: 6 }), async (streams) => {
@@ -97,7 +100,7 @@ test('zstd: so many streams at once and no more, and one that is given up makes 
   assert.equal(negotiateEncoding('zstd, gzip;q=0.1'), 'zstd');
 });
 
-test('no header makes it fail, and only what is named or starred is chosen', () => {
+test('no header makes it fail, and only named or starred encodings are chosen', () => {
   fc.assert(
     fc.property(fc.string(), (header) => {
       const chosen = negotiateEncoding(header);

@@ -89,7 +89,7 @@ test('impossible requests are refused or cut off, and nothing else suffers', asy
   assert.match(await ask(head('GET /ok HTTP/1.1', `X-Long: ${'a'.repeat(15_000)}`)), /^HTTP\/1\.1 200/);
 });
 
-/** Answered with 400 by the newer build; the older one takes them for the beginning of a head and waits. */
+/** The newer build answers 400; the older one takes them for the beginning of a head and waits. */
 const brokenHeads: Readonly<Record<string, string>> = {
   'a space before the colon': head('POST /body HTTP/1.1', 'Transfer-Encoding : chunked') + '0\r\n\r\n',
   'a folded line': head('GET /ok HTTP/1.1', 'A: b', ' c'),
@@ -119,7 +119,7 @@ test('a trailer is refused where it is announced before its body, and never carr
   const announced = head('POST /body HTTP/1.1', 'Transfer-Encoding: chunked', 'Trailer: X-Sum');
   const chunks = '2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n';
   assert.match(await ask(announced), /^HTTP\/1\.1 400 [^]*Trailers after a chunked body are not supported/);
-  // The library takes what is there at once for another request.
+  // The library takes data that is there at once for another request.
   for (const parts of [[announced, chunks], [announced + chunks]])
     assert.match(await ask(...parts), /^HTTP\/1\.1 (400|505)/);
   const silent = head('POST /body?silent HTTP/1.1', 'Transfer-Encoding: chunked');
@@ -129,8 +129,8 @@ test('a trailer is refused where it is announced before its body, and never carr
 });
 
 /**
- * What the contract has to own up to: the library compares bytes of a value as signed ones, which they are on x64, and
- * takes those above ASCII at its ends for blanks.
+ * A documented fault: the library compares bytes of a value as signed ones (on x64), so it trims those above ASCII
+ * at its ends.
  */
 test('bytes above ASCII at the ends of a value are lost on x64, and stay elsewhere', async () => {
   const request = head('GET /key HTTP/1.1', 'Idempotency-Key: \xe6\x97/\xe6/\xe6\x9d', 'Connection: close');
@@ -140,7 +140,7 @@ test('bytes above ASCII at the ends of a value are lost on x64, and stay elsewhe
   else assert.match(key, /^[^/]+\/[^/]+\/[^/]+$/);
 });
 
-test('two lengths are refused and nothing after them is taken for a request', async () => {
+test('two lengths are refused and nothing after them counts as a request', async () => {
   for (const second of ['Content-Length: 5', 'Content-Length: 40']) {
     const request = `${head('POST /body HTTP/1.1', 'Content-Length: 5', second)}hello`;
     assert.match(await ask(request), /^HTTP\/1\.1 400 Bad Request/);
@@ -170,7 +170,7 @@ test('senders that leave at any point leave nothing behind', async () => {
   await stillAnswers();
 });
 
-// The library answers 505 when the request line itself comes in pieces; only then.
+// The library answers 505 only if the request line itself comes in pieces.
 test('bytes in any slices after the request line make the same request', async () => {
   const whole = `${head('POST /body HTTP/1.1', 'Transfer-Encoding: chunked')}5\r\nhello\r\n6\r\nworlds\r\n0\r\n\r\n`;
   await fc.assert(

@@ -73,7 +73,7 @@ test('the document is compressed ahead, checked by its ETag, and allowed nothing
     assert.equal(decode(answer.raw).toString(), markup);
   }
   const etag = String(plain.headers.etag);
-  // Compared without `W/`, which a proxy may have taken away.
+  // Compared without `W/`, which a proxy may remove.
   for (const known of [etag, `"other", ${etag.slice('W/'.length)}`, '*']) {
     const again = await call(`${server.url}/`, { headers: { 'if-none-match': known } });
     assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', etag], known);
@@ -83,7 +83,7 @@ test('the document is compressed ahead, checked by its ETag, and allowed nothing
   assert.equal(other.status, 200);
 });
 
-test('a file is kept for good; what is no file of the page is not there', async () => {
+test('a file is cached for ever; an unknown one is missing', async () => {
   const file = await call(`${server.url}/assets/main-abc.js`);
   assert.deepEqual([file.status, file.text], [200, script]);
   assert.match(String(file.headers['cache-control']), /immutable/);
@@ -92,7 +92,7 @@ test('a file is kept for good; what is no file of the page is not there', async 
     assert.equal((await call(`${server.url}/assets/${name}`)).status, 404, name);
 });
 
-test('without a built page the way to build it is told', async () => {
+test('without a built page the answer says how to build it', async () => {
   const answer = await call(`${server.url}/unbuilt`);
   assert.equal(answer.status, 404);
   assert.match(answer.text, /npm run build:web/);

@@ -8,7 +8,7 @@ import { Problem } from '../../src/base/errors/problem.ts';
 import type { Route } from '../../src/http/router.ts';
 import { startTestServer, type TestServer, until } from './support.ts';
 
-/** What has been carried out, in order. */
+/** Names of carried-out requests, in order. */
 let carriedOut: string[] = [];
 beforeEach(() => {
   carriedOut = [];
@@ -105,12 +105,12 @@ const chunked = (target: string, body = 'abc'): string =>
   `POST ${target} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
 
 interface Seen {
-  /** Names, or the status of those that have none; in the order of the answers. */
+  /** Names, or statuses of answers without one, in the order of answers. */
   readonly answers: string[];
   readonly isClosed: boolean;
 }
 
-/** Writes the parts, each once the one before has begun, and reads until so many answers or the end. */
+/** Writes each part once the previous one has begun, and reads until this number of answers or the end. */
 async function send(parts: readonly string[], wanted: number, areWhole = false): Promise<Seen> {
   const socket = connect(it.server.port, '127.0.0.1').setNoDelay(true);
   let text = '';
@@ -138,7 +138,7 @@ function answersIn(text: string): string[] {
     .map((answer) => /"name":"([^"]*)"/.exec(answer)?.[1] ?? answer.slice(0, 3));
 }
 
-/** Each with what is expected of a change: that it is answered where it was carried out, and else not carried out. */
+/** Each change must be answered if it was carried out, and only then. */
 const sequences: readonly (readonly [what: string, requests: readonly string[], names: readonly string[]])[] =
   [
     ['two changes', [post('/store?a'), post('/store?b')], ['a', 'b']],
@@ -158,13 +158,13 @@ const sequences: readonly (readonly [what: string, requests: readonly string[], 
     ['reads and a change', [get('/now?a'), get('/now?b'), post('/store?c')], ['a', 'b', 'c']],
   ];
 
-test('a change that was carried out is answered, in order, whatever comes behind it', async () => {
+test('a carried-out change is answered, in order, before any later requests', async () => {
   for (const [what, requests, names] of sequences) {
-    // As parts that follow each other at once: reading stops behind each change, so all are answered.
+    // As consecutive parts: reading stops at each change, so all are answered.
     carriedOut = [];
     const apart = await send(requests, names.length, true);
     assert.deepEqual(apart.answers, names, `${what}, one after the other`);
-    // As one part: what the library finds behind a change in what it has read ends the connection before that begins.
+    // As one part: a request behind a change ends the connection before it begins.
     for (const parts of [[requests.join('')], halves(requests.join(''))]) {
       carriedOut = [];
       const { answers } = await send(parts, names.length);
@@ -185,7 +185,7 @@ test('a change that comes together with a read before it is not carried out', as
   assert.deepEqual([isClosed, answers, carriedOut], [true, [], []]);
 });
 
-/** All that comes back to a client that stops sending with its request, and reads a little later. */
+/** The whole answer to a client that shuts down its sending side with its request, and reads a little later. */
 async function answerToHalfClosed(request: string, headers = ''): Promise<string> {
   const socket = connect({ port: it.server.port, host: '127.0.0.1', allowHalfOpen: true });
   socket.end(request.replace('\r\n\r\n', `\r\n${headers}\r\n`));

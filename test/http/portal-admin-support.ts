@@ -36,7 +36,7 @@ export const password = 'correct horse battery';
 let passwordHash: string | undefined;
 const retentionDays = 365;
 
-/** An event as it is stored, source and rendering. */
+/** A stored event: source and rendering. */
 export interface StoredEvent {
   readonly source: {
     readonly level: string;
@@ -50,7 +50,7 @@ export interface StoredEvent {
   readonly ocsf: string;
 }
 
-/** A real engine, log, directory and server with the portal's endpoints behind their guard. */
+/** A real engine, log, directory and server with the guarded endpoints of the portal. */
 export interface PortalWorld {
   readonly storage: Storage;
   readonly engine: TestEngine;
@@ -59,7 +59,7 @@ export interface PortalWorld {
   readonly ingest: Ingest;
   readonly selfAudit: SelfAudit;
   readonly url: string;
-  /** How far ahead the clock is by which links for passwords expire. */
+  /** Advances the clock by which password links expire. */
   setLinksLater(ms: number): void;
   /** While set, segments do not reach the engine. */
   holdEngine(held: boolean): void;
@@ -70,7 +70,7 @@ export interface PortalWorld {
   cookieOf(user: User, organization: Organization): Promise<string>;
   get(path: string, cookie: string): Promise<HttpAnswer>;
   send(method: string, path: string, cookie: string, body?: unknown): Promise<HttpAnswer>;
-  /** What is stored of an organization, in order of ingest, but for what the test itself has made. */
+  /** Stored events of an organization in the order of ingest, without the test's own. */
   events(organization: Organization): Promise<StoredEvent[]>;
   stop(): Promise<void>;
 }
@@ -124,7 +124,7 @@ export async function startPortalWorld(walBytesMax = 64 * 1024 * 1024): Promise<
   const cookie = new SessionCookie('service');
   const sessions = new Sessions({ secret, ttlMs: 3_600_000, clock: systemClock, directory });
   const keyUses = new KeyUses({ storage, clock: systemClock, log: silentLog });
-  // Of what other endpoints need there is nothing: no test of the portal calls them.
+  // Dependencies of other endpoints are missing: no test of the portal calls these.
   const deps = {
     read: {},
     readiness: {},

@@ -40,7 +40,7 @@ async function listOf(path: string, as = cookie): Promise<Record<string, unknown
   return bodyOf(await world.get(path, as))['data'] as Record<string, unknown>[];
 }
 
-/** Events of the last request that made any: those of one flow. */
+/** Events of the newest request that made any: those of one flow. */
 async function lastEvents(organization = acme): Promise<StoredEvent[]> {
   const all = await world.events(organization);
   const flow = all.at(-1)?.source.message.flow_id;
@@ -48,7 +48,7 @@ async function lastEvents(organization = acme): Promise<StoredEvent[]> {
 }
 
 describe('whoami', () => {
-  test('tells user, organization and session', async () => {
+  test('returns user, organization and session', async () => {
     const answer = bodyOf(await world.get('/api/v1/portal/whoami', cookie));
     assert.deepEqual(answer['user'], { id: ann.id, name: ann.name, email: ann.email, role: 'admin' });
     const { id } = acme;
@@ -68,7 +68,7 @@ describe('whoami', () => {
 describe('bodies', () => {
   const secret = 'hunter2-hunter2-hunter2';
 
-  test('what is wrong is named, and no value is repeated', async () => {
+  test('errors name the field, and repeat no value', async () => {
     const cases: [unknown, RegExp][] = [
       [`{"password":"${secret}`, /not JSON/],
       [`"${secret}"`, /must be object/],
@@ -109,7 +109,7 @@ describe('bodies', () => {
   });
 });
 
-// The rules of keys and users are those of `test/control`, what is recorded of changes that of `self-audit.slow.test.ts`.
+// `test/control` has the rules of keys and users, `self-audit.slow.test.ts` the recorded events.
 describe('API keys', () => {
   test('may not have a larger limit than the installation gives', async () => {
     const more: [string[], string[]][] = [
@@ -124,7 +124,7 @@ describe('API keys', () => {
         problemOf(await world.send('POST', keysPath, cookie, { scopes, rate_limit }), 400);
   });
 
-  test('tell when they were last used, from memory and from the table', async () => {
+  test('show their last use, from memory and from the table', async () => {
     const used = async (id: unknown) =>
       (await listOf(keysPath)).find((key) => key['id'] === id)?.['last_used_at'] as string | undefined;
     const { id, key } = bodyOf(await world.send('POST', keysPath, cookie, { scopes: ['read'] }), 201);
@@ -162,7 +162,7 @@ describe('users', () => {
     assert.equal(changed.status, 204, changed.text);
     assert.match(String(changed.headers['set-cookie']), /^service=;.*Max-Age=0/);
     problemOf(await world.get('/api/v1/portal/whoami', eveCookie), 401);
-    // An administrator takes the same way, not the one for others.
+    // An administrator's own password has the usual endpoint.
     problemOf(await world.send('POST', `${usersPath}/${ann.id}/password`, cookie, { password }), 403);
   });
 });
@@ -182,7 +182,7 @@ describe('links for a password', () => {
   const make = (id: string, as = boss) => world.send('POST', `${usersPath}/${id}/password-link`, as);
   const tokenFor = async (id: string) => String(bodyOf(await make(id), 201)['token']);
 
-  test('let somebody without a password choose one, once, and both are recorded', async () => {
+  test('let a user without a password choose one, once, and both are recorded', async () => {
     const input = { email: 'lea@links.test', name: 'Lea', role: 'member' };
     const { id } = bodyOf(await world.send('POST', usersPath, boss, input), 201);
     const [token, other] = [await tokenFor(String(id)), await tokenFor(String(id))];

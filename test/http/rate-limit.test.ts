@@ -20,7 +20,7 @@ describe('rate limiter', () => {
     assert.deepEqual(take(), { allowed: true, limit: 3, remaining: 2, resetSeconds: 1 });
   });
 
-  it('tells the seconds left, rounded up', () => {
+  it('returns the seconds left, rounded up', () => {
     let now = 0;
     const limiter = new RateLimiter(() => now);
     const slow = { requests: 1, windowMs: 15_000 };

@@ -33,7 +33,7 @@ test('paths match whole, with parameters of one segment each; a fixed path wins'
   }
 });
 
-test('a path with another method tells which there are', () => {
+test('a path with another method names its methods', () => {
   const router = createRouter([
     route('GET', '/portal/x'),
     route('POST', '/portal/x'),
@@ -45,7 +45,7 @@ test('a path with another method tells which there are', () => {
   assert.equal(router.match('HEAD', '/portal/1/y').kind, 'route');
 });
 
-test('a table that says the same twice is refused', () => {
+test('a table with a duplicate is refused', () => {
   assert.throws(() => createRouter([route('GET', '/a'), route('GET', '/a')]), /two routes for GET \/a/);
   assert.throws(() => createRouter([route('GET', '/:a'), route('GET', '/:a')]), /two routes for GET \/:a/);
 });

@@ -22,7 +22,7 @@ const flowId = '0b7f2a50-0000-4000-8000-00000000f10e';
 const origin = { ip: '192.0.2.7', port: '50123', flowId };
 const unavailable = (error: unknown) => error instanceof Problem && error.code === 'unavailable';
 
-/** A small log, so that it is soon full. */
+/** A small log that is soon full. */
 const walBytesMax = 256 * 1024;
 let world: PortalWorld;
 before(async () => {
@@ -30,14 +30,14 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** An organization of a test's own, and its administrator. */
+/** A new organization and its administrator. */
 async function start(slug: string) {
   const acme = await world.addOrganization(slug);
   const ann = await world.addUser(acme, `ann@${slug}.test`);
   return { acme, ann };
 }
 
-/** Fills the log until it takes nothing more. */
+/** Fills the log until it refuses events. */
 async function fillLog({ ingest }: PortalWorld, { id, slug }: Organization): Promise<void> {
   for (const filler of ['x'.repeat(8000), '']) {
     const event = { time: '2026-05-01T10:00:00Z', message: { action: 4020, extra: { filler } } };
@@ -100,7 +100,7 @@ describe('the self-audit', () => {
     assert.match(failed ?? '', /"activity_name":"Login failed".*"status":"Failure"/);
   });
 
-  test('a full log: what is not done yet is refused, a change is made, and all of it is recorded once', async () => {
+  test('a full log: new actions are refused, a change is made, and all of it is recorded once', async () => {
     const { acme, ann } = await start('full');
     const cookie = await world.cookieOf(ann, acme);
     const create = (name: string) =>
@@ -134,7 +134,7 @@ describe('the self-audit', () => {
     assert.equal((await world.events(acme)).length, 1);
   });
 
-  test('a change is recorded whatever its texts are, and however late', async () => {
+  test('a change is recorded with any texts, however late', async () => {
     const { acme } = await start('texts');
     const clock = () => (Date.now() - 400 * 86_400_000) * 1000;
     const longAgo = await openDirectory(world.storage, { clock });

@@ -183,7 +183,7 @@ test('a problem that cannot be written breaks the connection: its client is not 
   assert.ok(it.logged.some(({ words }) => words === 'An error answer could not be written'));
 });
 
-test('an unknown error is a 500 that says nothing, logged under the request id', async () => {
+test('an unknown error is a 500 without details, logged under the request id', async () => {
   const answer = await fetch(`${it.url}/bug`, { headers: { 'X-Request-Id': 'bug-1' } });
   assert.equal(answer.status, 500);
   assert.ok(!(await answer.text()).includes('secret'));

@@ -13,7 +13,7 @@ import { exchangeRaw, startTestServer } from './support.ts';
 const chunk = Buffer.alloc(64 * 1024, 'x');
 
 describe('slow readers', { concurrency: true }, () => {
-  test('a reader of a stream that stands still for longer than the library allows gets the rest', async () => {
+  test('a reader of a stream that pauses longer than the library allows gets the rest', async () => {
     const sources: Readable[] = [];
     const it = await startTestServer([
       {
@@ -94,7 +94,7 @@ describe('slow readers', { concurrency: true }, () => {
       head('Content-Length: 10'),
       `${head('Content-Length: 500000')}abc`,
       `${head('Transfer-Encoding: chunked')}3\r\nabc\r\n`,
-      // The library reads an extension as a part of the size.
+      // The library reads an extension as part of the size.
       `${head('Transfer-Encoding: chunked')}3;a=b\r\nabc\r\n0\r\n\r\n`,
     ];
     const answers = await Promise.all(
@@ -118,7 +118,7 @@ describe('slow readers', { concurrency: true }, () => {
     const it = await startTestServer([], { tls });
     const silent = connect(it.server.port, '127.0.0.1').resume();
     const slow = connect(it.server.port, '127.0.0.1').resume();
-    // The beginning of a greeting, a byte at a time.
+    // The beginning of a TLS greeting, byte by byte.
     const greeting = Buffer.from('16030102000100', 'hex');
     let sent = 0;
     const drip = setInterval(() => slow.write(greeting.subarray(sent, ++sent)), 1500);

@@ -157,7 +157,7 @@ test('a source that fails later breaks the connection: no clean end, in no encod
   assert.equal(line?.['bytesSent'], chunk.length);
 });
 
-test('a reader that stands still stops the source, and one that leaves ends it', async () => {
+test('a reader that pauses stops the source, and one that leaves ends it', async () => {
   for (const encoding of ['identity', 'gzip', 'zstd']) {
     produced = 0;
     destroyed = 0;
@@ -183,7 +183,7 @@ test('a reader that stands still stops the source, and one that leaves ends it',
   assert.equal(line?.['status'], 499);
 });
 
-/** Sizes of the whole chunks that follow a head; throws where the framing is broken. */
+/** Sizes of the complete chunks after a head; throws on broken framing. */
 function chunkSizes(wire: Buffer): number[] {
   const sizes: number[] = [];
   for (let at = wire.indexOf('\r\n\r\n') + 4; ; ) {

@@ -23,7 +23,7 @@ export interface TestServer {
   readonly server: HttpServer;
   readonly url: string;
   readonly logged: LoggedLine[];
-  /** The access-log lines of all requests that have ended. */
+  /** Access-log lines of all ended requests. */
   accessLines(): Promise<Record<string, unknown>[]>;
   close(): Promise<void>;
 }
@@ -34,13 +34,13 @@ export function recordingLogger(logged: LoggedLine[]): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** The whole lines of an access log; the last may still be on its way. */
+/** Complete lines of an access log; the last may be incomplete. */
 function parseLines(text: string): Record<string, unknown>[] {
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-/** A server with these routes on a free port, its access log in a temporary file. */
+/** A server with these routes on a free port, with its access log in a temporary file. */
 export async function startTestServer(
   routes: readonly Route[],
   options: Partial<HttpServerOptions> = {},
@@ -70,7 +70,7 @@ export async function startTestServer(
     url: `http://127.0.0.1:${server.port}`,
     logged,
     async accessLines() {
-      // The lines of a request that came after them are the last to be written.
+      // A later request's line is written after theirs.
       const path = `/${randomUUID()}`;
       await (await fetch(`http://127.0.0.1:${server.port}${path}`)).arrayBuffer();
       return eventually('the newest access-log line', async () => {
@@ -87,7 +87,7 @@ export async function startTestServer(
   };
 }
 
-/** Sends bytes on a socket of its own and gives what came back until the end, or until `ms` after the beginning. */
+/** Sends bytes on a new socket and returns the answer until the end, or until `ms` after the beginning. */
 export async function exchangeRaw(
   port: number,
   parts: readonly (string | Buffer)[],
@@ -104,14 +104,14 @@ export async function exchangeRaw(
     socket.write(part);
     await delay(5);
   }
-  // On a busy machine the answer takes its time; what comes after it does not.
+  // On a busy machine the answer takes time; later bytes do not.
   await Promise.race([closed, answered, delay(answerMs, undefined, { ref: false })]);
   await Promise.race([closed, delay(ms)]);
   socket.destroy();
   return Buffer.concat(received).toString('latin1');
 }
 
-/** Waits until the condition holds; fails the test when it does not within the time. */
+/** Waits until the condition is true; fails after `ms`. */
 export async function until(condition: () => boolean, ms = 3000): Promise<void> {
   const end = performance.now() + patience(ms);
   while (!condition()) {

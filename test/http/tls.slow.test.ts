@@ -56,7 +56,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true }));
 
-/** What the tests need; undefined, and the test skipped, where there is no openssl to make it. */
+/** Fixtures; undefined, with the test skipped, without openssl. */
 function made(context: TestContext) {
   if (authority === undefined || first === undefined || second === undefined) {
     context.skip('openssl is not installed');
@@ -79,7 +79,7 @@ async function serving(context: TestContext, tls: CertificateFiles): Promise<Tes
 
 interface Answer {
   readonly text: string;
-  /** Common name of the certificate that the server showed; none where a session was resumed. */
+  /** Common name of the server's certificate; empty for a resumed session. */
   readonly subject: string;
   readonly headers: Readonly<Record<string, unknown>>;
 }
@@ -153,12 +153,12 @@ test('a new certificate is served to new connections, and no request of others f
   await Promise.all(load);
   assert.deepEqual([...subjects].toSorted(), ['first', 'second']);
   assert.equal((await ask(it, '/show', { ca: authority.cert })).subject, 'second');
-  // The connection from before is the same one still.
+  // The earlier connection continues.
   assert.equal((await ask(it, '/show', { agent: kept })).subject, 'first');
   kept.destroy();
 });
 
-test('files that cannot be served leave the certificate, and are told once and by a metric', async (context) => {
+test('unusable files keep the old certificate, with one log line and a metric', async (context) => {
   const certificates = made(context);
   if (certificates === undefined) return;
   const { first, second } = certificates;

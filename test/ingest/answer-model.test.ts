@@ -21,7 +21,7 @@ const bodies = ['x', 'y'].map((text) => sentOf(text, 'json'));
 
 const isOver = ({ at }: Entry, now: number): boolean => now - at >= windowMs;
 
-/** What is to be remembered, in maps. What is over is not, wherever it comes from. */
+/** The answers to remember, as maps, without expired ones. */
 class Model {
   #answers = new Map<string, Entry>();
   #errors = new Map<string, Entry>();
@@ -70,7 +70,7 @@ class Model {
   }
 }
 
-/** A run of a process after the other on one disk: what is not kept in files is in the log, and comes again from there. */
+/** Successive processes on one disk: answers that are not in files come again from the log. */
 class Played {
   readonly #files: LogFiles;
   #memory!: Idempotency;
@@ -141,7 +141,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.constant('restart')) },
 );
 
-/** What waited for the engine in the log for so long that it is over: drawn seldom. */
+/** Answers that expired while they waited in the log: drawn seldom. */
 const overInLog: (typeof step extends fc.Arbitrary<infer T> ? T : never)[] = [
   ['remember', 0, 0, 1],
   ['wait', 12 * hourMs],
@@ -149,7 +149,7 @@ const overInLog: (typeof step extends fc.Arbitrary<infer T> ? T : never)[] = [
   ['restart'],
 ];
 
-test('what is remembered is what maps would remember, over keys, time, bounds and restarts', async () => {
+test('answers are remembered as in maps, over keys, time, bounds and restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
       const played = await Played.begin();

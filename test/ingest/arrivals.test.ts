@@ -24,7 +24,7 @@ test('an organization is where its last events went, and nowhere while some are 
   assert.deepEqual(lastsOf(arrivals, ['a', 'b', 'c']), [12, 11, 7]);
 });
 
-test('events of any organization count for each, and what was not stored for none', async () => {
+test('events of any organization count for each, and unstored ones for none', async () => {
   const arrivals = new Arrivals(0);
   await arrivals.during(new Set(['a']), () => Promise.resolve(5));
   await arrivals.during(new Set([undefined]), () => {

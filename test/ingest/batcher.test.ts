@@ -10,13 +10,13 @@ import { frameOf } from './log-support.ts';
 
 const log = createLogger('silent');
 
-/** A log and its batcher, with an engine that ends an INSERT when the test says so. */
+/** A log and its batcher, with an engine whose INSERTs end when the test says so. */
 async function setUp() {
   const { files } = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
   const damage = new DamageRegister();
   const sizes = { segmentBytes: 1e6, bytesMax: 1e9, largeBytes: 2000 };
   const wal = await Wal.open({ files, log, ...sizes, nowMs: Date.now, damage });
-  /** INSERTs that are under way, by segment, and how each is ended. */
+  /** Running INSERTs by segment, and the function that ends each. */
   const inserts = new Map<number, () => void>();
   const batcher = new Batcher({
     wal,

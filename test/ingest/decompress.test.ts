@@ -7,7 +7,7 @@ import { type ContentEncoding, decompressBody } from '../../src/ingest/decompres
 
 const zstd = await Zstd.load();
 
-/** A frame that does not say how long its content is. */
+/** A frame without the length of its content. */
 function zstdStreamed(data: Uint8Array): Uint8Array {
   zstd.reset();
   return Buffer.concat([zstd.compressChunk(data), zstd.compressEnd()]);
@@ -117,13 +117,13 @@ describe('body decompression', () => {
   });
 
   it('comes to an end with a zstd frame whose tables lead nowhere', async () => {
-    // A flipped bit in the weights of the Huffman tree: a decoder that does not bound them reads them for ever.
+    // A flipped bit in the weights of the Huffman tree: a decoder without a bound reads them without end.
     const frame =
       'KLUv/WCuBdUBAEKDCxHw65lcYZtMX/PwQeKHPlNRAe/ln2q1UDPFTr2nMLbJwET/kcc8ivBg9SbU7AICAMnJ1XcVXBM=';
     await assert.rejects(decompressBody(Buffer.from(frame, 'base64'), 'zstd', 1e6), { code: 'malformed' });
   });
 
-  it('takes zstd frames without content, and none that say so and have some', async () => {
+  it('accepts zstd frames without content, but not with content that they deny', async () => {
     const empty = Buffer.from('28b52ffd2000010000', 'hex');
     const text = zstd.compress(Buffer.from('hello hello hello hello'.repeat(9)));
     const around = Buffer.concat([empty, text, zstdStreamed(new Uint8Array()), empty]);

@@ -3,7 +3,7 @@ import { sourceModule } from '../support/cli-command.ts';
 
 const { default: runTask } = await sourceModule<typeof import('../../src/ingest/worker.ts')>('ingest/worker');
 
-/** The real worker, but a body that says so ends its thread or never comes back. */
+/** The real worker, but certain bodies end its thread or block it. */
 export default function runOrFail(task: MapTask | SplitTask): unknown {
   const ends = task.kind === 'map' ? task.ends : [task.input.length];
   for (const [index, end] of ends.entries()) {
@@ -13,7 +13,7 @@ export default function runOrFail(task: MapTask | SplitTask): unknown {
       const hoard: number[][] = [];
       for (;;) hoard.push(Array<number>(1_000_000).fill(hoard.length));
     }
-    // Without taking a processor from what runs beside.
+    // Without using the processor.
     if (text.includes('"never come back"')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   }
   return runTask(task);

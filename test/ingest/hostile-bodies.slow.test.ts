@@ -46,12 +46,12 @@ function request(slug: string, body: string | Buffer, more: Partial<IngestReques
   };
 }
 
-/** More than one, so that pieces of a body are mapped at the same time. */
+/** More than one, so that pieces of a body are mapped concurrently. */
 const workers = 2;
 let dataDir: string;
 let ingest: Ingest;
 const stored: string[] = [];
-/** Whether what is stored is looked at. */
+/** Whether the test reads stored events. */
 let isRead = true;
 const logged: LoggedLine[] = [];
 
@@ -83,7 +83,7 @@ after(async () => {
   await removeDirectory(dataDir);
 });
 
-/** What has been stored since the last call. */
+/** Events stored since the last call. */
 async function storedSince(): Promise<string[]> {
   assert.equal(await ingest.flush(patience(20_000)), true);
   return stored.splice(0);
@@ -97,7 +97,7 @@ async function refusalOf(asked: IngestRequest): Promise<Problem> {
 }
 
 describe('a body with more rejected events than one may have', () => {
-  // The shortest elements, and some of which so many are divided.
+  // The shortest elements, and some that are divided into as many.
   for (const [encoding, form, bad] of [
     ['gzip', 'ndjson', '1'],
     ['identity', 'json', '1'],
@@ -132,7 +132,7 @@ describe('a body with more rejected events than one may have', () => {
 });
 
 describe('a body that is a bomb', () => {
-  it('of more elements than a request may hold is told so', async () => {
+  it('with more elements than allowed is refused with that reason', async () => {
     const elements = 'x,'.repeat(limits.batchEventsMax + 1);
     for (const body of [`[${elements}1]`, `[${good('never')},${elements}1]`]) {
       const { code, message } = await refusalOf(request('a', body, { form: 'json', encoding: 'gzip' }));
@@ -146,7 +146,7 @@ describe('a body that is a bomb', () => {
     it(`does not hold the single events of another organization: ${encoding}`, async () => {
       const order: string[] = [];
       const { body } = request('a', Buffer.alloc(8 * 1024 * 1024, 0x0a), { encoding });
-      // Together they take longer than a busy disk for three events.
+      // Together they take longer than three events on a busy disk.
       const bombs = Array.from({ length: 12 }, async () => {
         const { code } = await refusalOf({ ...request('a', '', { encoding }), body: Uint8Array.from(body) });
         order.push(code);
@@ -165,7 +165,7 @@ describe('a body that is a bomb', () => {
   it('waits for those before it of its own organization, and a batch of another does not', async () => {
     const bombs = 40;
     let answered = 0;
-    // Large once they are decompressed: all of them take longer than a busy disk for the batch.
+    // Large after decompression: together they take longer than the batch on a busy disk.
     const bomb = request('a', Buffer.alloc(8 * limits.splitBytesMin, 0x0a), { encoding: 'gzip' });
     const all = Array.from({ length: bombs }, async () => {
       await refusalOf({ ...bomb, body: Uint8Array.from(bomb.body) });
@@ -192,7 +192,7 @@ describe('a body that is a bomb', () => {
   });
 });
 
-/** Takes all unused buffers of this thread, of whatever size. */
+/** Takes all unused buffers of this thread, of any size. */
 function emptyPool(): void {
   for (let bytes = 64 * 1024; buffers.unusedBytes() > 0; bytes *= 2) {
     let before: number;
@@ -203,7 +203,7 @@ function emptyPool(): void {
   }
 }
 
-/** Major collections of this thread while `work` goes on. */
+/** Major collections of this thread during `work`. */
 async function collectionsDuring(work: () => Promise<void>): Promise<number> {
   let collections = 0;
   const observer = new PerformanceObserver((list) => {
@@ -212,13 +212,13 @@ async function collectionsDuring(work: () => Promise<void>): Promise<number> {
   });
   observer.observe({ entryTypes: ['gc'] });
   await work();
-  // Entries come in a turn of their own.
+  // Entries come in a later turn.
   await sleep(50);
   observer.disconnect();
   return collections;
 }
 
-// Else each body is tens of buffers, and the main thread stops for all while it frees them (bench: hostile.*).
+// Otherwise each body is tens of buffers, and the main thread pauses while it frees them (bench: hostile.*).
 describe('the memory of a large body', () => {
   it('is used again for each piece without a good event, so that the collector has nothing to do', async () => {
     const rounds = 8;
@@ -231,7 +231,7 @@ describe('the memory of a large body', () => {
       for (let round = 0; round < rounds; round += 1) await refused();
     });
     assert.ok(collections < rounds, `${collections} major collections`);
-    // What threads share is not weighed by the collector: nobody would free 32 MiB a body for a long time.
+    // The collector does not count shared memory: 32 MiB a body would stay for long.
     const more = process.memoryUsage().arrayBuffers - before;
     assert.ok(more < 32 * 1024 * 1024, `${more} bytes more after ${rounds} bodies of 32 MiB`);
   });
@@ -245,13 +245,13 @@ describe('the memory of a large body', () => {
       assert.equal(await ingest.flush(60_000), true);
     };
     isRead = false;
-    // The first find nothing to be used again.
+    // The first bodies find no free buffer.
     for (let round = 0; round < rounds; round += 1) await send();
     const collections = await collectionsDuring(async () => {
       for (let round = 0; round < rounds; round += 1) await send();
     });
     isRead = true;
-    // Without it more than one a body; what else allocates meanwhile may cause some.
+    // Without the pool more than one a body; other allocations may cause some.
     assert.ok(collections < rounds, `${collections} major collections`);
   });
 
@@ -260,13 +260,13 @@ describe('the memory of a large body', () => {
     const body = Buffer.from(`${good('lost')}\n`.repeat(100_000) + rejected);
     emptyPool();
     assert.equal((await refusalOf(request('a', body, { encoding: 'gzip' }))).code, 'too_many_events');
-    // What the good events were mapped into: more than they are themselves.
+    // The memory of the mapped good events, more than their bytes.
     assert.ok(buffers.unusedBytes() > good('lost').length * 100_000);
   });
 });
 
-describe('lines of JSON that say they are one JSON value', () => {
-  it('are told so by name, and what is not lines is not', async () => {
+describe('NDJSON sent as one JSON value', () => {
+  it('is named in the error, and other bodies are not', async () => {
     const lines = `${good('a')}\n${good('b')}\n`;
     for (const body of [lines, `\ufeff\r\n${lines}`, lines.repeat(10_000)]) {
       const { code, message } = await refusalOf(request('a', body, { form: 'json' }));
@@ -294,7 +294,7 @@ describe('the Idempotency-Key "body"', () => {
 });
 
 describe('rejected events', () => {
-  /** Of the metric by reason, and of all. */
+  /** The metric by reason, and in total. */
   async function counted(): Promise<Record<string, number>> {
     const text = await renderMetrics();
     const found = text.matchAll(

@@ -43,7 +43,7 @@ async function bytesOf(files: LogFiles): Promise<number> {
   return bytes;
 }
 
-/** Of the metric. */
+/** The metric's value. */
 async function forgotten(): Promise<number> {
   return Number(/^auditlog_idempotency_forgotten_total (\d+)$/m.exec(await renderMetrics())?.[1] ?? 0);
 }
@@ -89,7 +89,7 @@ describe('remembered answers', () => {
         const lines: string[] = [];
         const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
         const again = await Idempotency.open(files, Date.now, told);
-        // A line that lacks its line feed alone is whole.
+        // A line that lacks only its line feed is complete.
         assert.equal(
           lines.length,
           [0, line - 1].includes(length % line) ? 0 : 1,
@@ -137,7 +137,7 @@ describe('remembered answers', () => {
     );
     const again = await Idempotency.open(files, Date.now, silentLog, bounds);
     assert.deepEqual(recalled(again, '29'), withErrors(mebibyte * 0.9));
-    // Never stored twice for want of room for errors.
+    // Without room for errors the request is still not stored twice.
     assert.deepEqual(recalled(again, '0'), { ...answer, errors: [] });
     assert.equal(again.size, 30);
   });
@@ -145,7 +145,7 @@ describe('remembered answers', () => {
   it('of a file that is larger than a string, or all damaged, make no start impossible', async () => {
     const directory = await temporaryDirectory();
     const file = await open(join(directory, `${Math.floor(Date.now() / hourMs)}.0.answers`), 'w');
-    // Half a gigabyte of nothing costs the disk nothing.
+    // Half a gigabyte of zeros takes no disk space.
     await file.write('the end', 2 ** 29 + 24 * 1024 * 1024);
     await file.close();
     const lines: string[] = [];
@@ -159,7 +159,7 @@ describe('remembered answers', () => {
     await removeDirectory(directory);
   });
 
-  it('behind damage in a file are there all the same, and the damage is told', async () => {
+  it('behind damage in a file are intact, and the damage is reported', async () => {
     for (const kind of ['answers', 'errors'])
       for (const at of [0, 5, 9, 40]) {
         const { files } = disk();
@@ -194,7 +194,7 @@ describe('remembered answers', () => {
     const note = noteOf(memory, 'daily', late);
     memory.remember(note.toString());
     await memory.keep([note]);
-    // As a start does with what is in the log.
+    // As a start does with answers in the log.
     memory.remember(waiting.toString());
     assert.deepEqual(recalled(memory, 'daily'), late);
     await memory.keep([waiting]);
@@ -202,7 +202,7 @@ describe('remembered answers', () => {
       assert.deepEqual(recalled(one, 'daily'), late);
   });
 
-  it('tell how many are forgotten before their time, or their errors', async () => {
+  it('count keys and errors that are forgotten early', async () => {
     const lines: string[] = [];
     const told = { ...silentLog, warn: (_facts: object, words: string) => lines.push(words) };
     const bounds = {
@@ -271,7 +271,7 @@ describe('remembered answers', () => {
       return (user + system) / 1000;
     };
     const few = await millisecondsOf(1000);
-    // Where each that ends wakes all that wait it is 64 times as much.
+    // If each end woke all waiting requests, it would take 64 times as long.
     assert.ok((await millisecondsOf(8000)) < few * 24);
   });
 });

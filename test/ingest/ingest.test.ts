@@ -33,7 +33,7 @@ function request(body: string, idempotencyKey?: string): IngestRequest {
   };
 }
 
-/** Markers of the events in a segment, found in the bytes that the engine would get. */
+/** Markers of a segment's events, in the bytes that the engine would get. */
 function markers({ body }: SegmentInsert): string[] {
   const text = Buffer.concat(body(1)).toString('latin1');
   return [...text.matchAll(/"extra":\{"marker":"([^"]+)"/g)].map((match) => match[1] as string);
@@ -90,11 +90,11 @@ describe('ingest, from request to sink', () => {
     );
     for (const one of seen) assert.deepEqual(one.markers, ['a']);
     assert.equal(await ingest.flush(patience(5_000)), true);
-    // What is left in the end is the open segment, whose name keeps the numbers rising.
+    // In the end only the open segment is left, whose name keeps numbers rising.
     await until(() => readdirSync(join(dataDir, 'wal')).filter((name) => name.endsWith('.wal')).length === 1);
   });
 
-  it('sets a refused segment aside and goes on with the others', async () => {
+  it('sets a refused segment aside and continues with the others', async () => {
     const stored: string[] = [];
     const damage = new DamageRegister();
     const sink: SegmentSink = async (insert) => {
@@ -119,14 +119,14 @@ describe('ingest, from request to sink', () => {
 
   const batch = Array.from({ length: 500 }, (_, n) => event(`${n}`)).join('\n');
 
-  /** Four producers that offer 40,000 rows a second together, for so long and until so many are accepted. */
+  /** Four producers that offer 40,000 rows a second together, for this time and until this number is accepted. */
   async function produce(
     ingest: Ingest,
     { forMs, rowsMin }: { readonly forMs: number; readonly rowsMin: number },
     accepted: (rows: number) => void,
   ): Promise<void> {
     let rows = 0;
-    // Large enough to start the thread that the batches need.
+    // Large enough to start the thread for batches.
     await ingest.accept(request(event('warm-up') + ' '.repeat(limits.smallBodyBytesMax)));
     const end = Date.now() + forMs;
     const one = async (): Promise<void> => {
@@ -157,7 +157,7 @@ describe('ingest, from request to sink', () => {
     );
     let accepted = 1;
     let waiting = 0;
-    // On a busy machine it takes longer to be behind at all.
+    // On a busy machine it takes longer to fall behind.
     await produce(ingest, { forMs: 5000, rowsMin: 1000 * rowsPerMs }, (rows) => {
       accepted += rows;
       waiting = Math.max(waiting, accepted - stored);
@@ -217,7 +217,7 @@ describe('ingest, from request to sink', () => {
     assert.equal(stored.length, accepted.length + 1);
   });
 
-  it('tells once of a segment that is deleted beneath it, and goes on with the others', async () => {
+  it('reports a deleted segment once, and continues with the others', async () => {
     const stored: string[] = [];
     const damage = new DamageRegister();
     let isDown = true;
@@ -234,7 +234,7 @@ describe('ingest, from request to sink', () => {
     const wal = join(dataDir, 'wal');
     const names = (await readdir(wal)).filter((name) => name.endsWith('.wal')).sort();
     await unlink(join(wal, names[0] as string));
-    // An attempt that is under way may have read it.
+    // An attempt in progress may have read it.
     await until(() => damage.list().length === 1);
     isDown = false;
     assert.equal(await ingest.flush(60_000), true);
@@ -335,7 +335,7 @@ describe('ingest, from request to sink', () => {
     assert.deepEqual(stored, ['x']);
   });
 
-  it('stores what the service itself says once by its name, also when a crash came before that was noted', async () => {
+  it('stores an event of the service once by its name, also after a crash before the note', async () => {
     const dataDir = await temporaryDirectory();
     open.push(() => removeDirectory(dataDir));
     let rows = 0;
@@ -359,7 +359,7 @@ describe('ingest, from request to sink', () => {
     assert.equal(rows, 2);
   });
 
-  it('says so where the numbers of what the log has are lost', async () => {
+  it('reports lost numbers of segments in the log', async () => {
     const dataDir = await temporaryDirectory();
     open.push(() => removeDirectory(dataDir));
     const down: SegmentSink = () => Promise.reject(new Error('down'));
@@ -388,7 +388,7 @@ describe('ingest, from request to sink', () => {
   it('has at most the named number of segments in flight, however many wait', async () => {
     let inFlight = 0;
     let most = 0;
-    // Of a slow disk segments come so slowly that an INSERT which ended by itself would have ended before the next.
+    // On a slow disk segments come so slowly that an INSERT without the gate would end before the next.
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     const { ingest } = await start(

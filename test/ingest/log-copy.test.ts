@@ -55,7 +55,7 @@ test('events in a log are counted by segment until they are in the table, damage
   assert.deepEqual(await eventsInLog(join(root, 'none')), new Map());
 });
 
-/** The answers and errors that a data directory gives out, as their times. */
+/** Answers and errors of a data directory, by their times. */
 async function answersIn(
   directory: string,
   beforeMs: number,

@@ -5,7 +5,7 @@ import type { SealedSegment } from '../../src/ingest/sealed-segments.ts';
 import type { Wal } from '../../src/ingest/wal.ts';
 import type { Random } from '../support/torn-files.ts';
 
-/** Evenly distributed numbers from a seed (mulberry32): the bias of generated doubles would leave paths out. */
+/** Evenly distributed numbers from a seed (mulberry32): generated doubles are biased and would omit paths. */
 export function randomOf(seed: number): Random {
   let state = seed | 0;
   return () => {
@@ -16,7 +16,7 @@ export function randomOf(seed: number): Random {
   };
 }
 
-/** A frame whose payload tells its rows: one 4-byte id a row, and filler so that frames span sectors. */
+/** A frame whose payload has its rows: a 4-byte id each, and filler so that frames span sectors. */
 export function frameOf(ids: readonly number[], fillerBytes: number): FrameInput {
   const payload = Buffer.alloc(ids.length * 4 + fillerBytes, 0x20);
   for (const [index, id] of ids.entries()) payload.writeUInt32LE(id, index * 4);
@@ -34,7 +34,7 @@ export async function rowsOf(wal: Wal, segment: SealedSegment): Promise<[number,
   );
 }
 
-/** Puts other bytes into a file of a log that nobody has open; makes it where there is none. */
+/** Overwrites or creates a file of a closed log. */
 export async function overwrite(files: LogFiles, name: string, content: Uint8Array): Promise<void> {
   const exists = (await files.list()).includes(name);
   const file = exists ? await files.open(name) : await files.create(name);

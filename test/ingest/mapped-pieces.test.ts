@@ -4,7 +4,7 @@ import { limits } from '../../src/ingest/limits.ts';
 import { MappedPieces } from '../../src/ingest/mapped-pieces.ts';
 import type { Answered, MapResult } from '../../src/ingest/task.ts';
 
-/** A piece of a body of which so many events were accepted, and one was rejected where that is said. */
+/** A mapped piece of a body with this number of accepted events, and perhaps a rejected one. */
 function piece(accepted: number, isOneRejected = false): MapResult {
   const answer = { accepted, rejected: isOneRejected ? 1 : 0, errors: [] };
   const rejections = isOneRejected ? [{ reason: 'object' as const, events: 1, first: 'no object' }] : [];

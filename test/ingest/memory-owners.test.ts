@@ -32,14 +32,14 @@ import { sharedEngine } from '../support/shared.ts';
 
 const organization = { id: '0b7f2a50-0000-4000-8000-000000000002', slug: 'acme', retentionDays: undefined };
 
-/** A body that is too large for the thread of small ones, of events that all have this letter. */
+/** A body too large for the thread of small ones; all its events have this letter. */
 function letters(letter: string, events = 40): Buffer {
   const event = { action: 1001, extra: { text: letter.repeat(1000) } };
   return Buffer.from(`${JSON.stringify({ time: '2026-05-01T10:00:00Z', message: event })}\n`.repeat(events));
 }
 
 function request(body: Buffer, key?: string): IngestRequest {
-  // Memory of the pool, as that of a body that was received.
+  // Pooled memory, as for a received body.
   const bytes = new Uint8Array(buffers.take(body.length).handOver(), 0, body.length);
   bytes.set(body);
   const idempotency = key === undefined ? undefined : { apiKey: 'key', key };
@@ -53,7 +53,7 @@ describe('memory that is used again has one owner', () => {
   });
   after(() => removeDirectory(directory));
 
-  /** After this nobody is given what somebody has. */
+  /** After this no buffer has two owners. */
   function assertOwnedOnce(bytes: number): void {
     const leases = Array.from({ length: 12 }, () => buffers.take(bytes));
     assert.equal(new Set(leases.map(({ memory }) => memory)).size, leases.length);
@@ -99,7 +99,7 @@ describe('memory that is used again has one owner', () => {
     });
   }
 
-  it('frames whose append failed are not used again, whoever releases them', async () => {
+  it('frames whose append failed are never reused, after any release', async () => {
     const memory = buffers.take(300_000).handOver();
     const frames = new FrameMemory([memory]);
     await assert.rejects(frames.lend(() => Promise.reject(new Error('the disk fails'))));
@@ -145,7 +145,7 @@ describe('repeats of what another server has answered', { skip: skipWithoutRedis
       walBytesMax: 64 * 1024 * 1024,
       sink: ({ body }: SegmentInsert) => {
         const text = Buffer.concat(body(1)).toString('latin1');
-        // The source of an event, as its producer sent it.
+        // The source of an event, as sent.
         for (const [, found] of text.matchAll(/"extra":\{"text":"([^"]*)"/g)) stored.push(found as string);
         return Promise.resolve('stored');
       },
@@ -164,7 +164,7 @@ describe('repeats of what another server has answered', { skip: skipWithoutRedis
     const again = await Promise.all(keys.map((key) => two.accept(request(letters('r'), key))));
     assert.deepEqual(again, first);
     await assert.rejects(two.accept(request(letters('s'), keys[0])), /used for another body/);
-    // As many as find all of the memory that the repeats gave back.
+    // Enough to reuse all memory that the repeats freed.
     const bodies = others.map((letter) => request(letters(letter, 200)));
     await Promise.all(bodies.map((body) => two.accept(body)));
     assert.ok(await one.flush(patience(10_000)));

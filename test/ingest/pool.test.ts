@@ -134,7 +134,7 @@ describe('large bodies that wait for the log', () => {
       await waited;
     };
     const heavy = limits.keptBytesMin;
-    // More than there are places, of which little is kept.
+    // More than there are slots, with little memory each.
     const light = Array.from({ length: places + 1 }, (_, n) => `light ${n}`);
     for (const name of light) await send(name, body(name, 100_000));
     for (let n = 0; n < places; n += 1) await send(`heavy ${n}`, body('heavy', heavy));
@@ -151,7 +151,7 @@ describe('large bodies that wait for the log', () => {
   });
 });
 
-describe('the wait of what the engine has not taken', () => {
+describe('the wait of events that the engine has not stored', () => {
   it('leaves out a segment that an attempt has failed for', async () => {
     const wal = await Wal.open({
       files: disk(),
@@ -196,7 +196,7 @@ describe('workers that fail', () => {
       worker,
       log: silentLog,
       filename,
-      // One test waits for all of it, and a thread that is started anew must have time for that.
+      // One test waits for all of it; a restarted thread must have enough time.
       taskMsMax: patience(2000),
     });
     ({ accept, wal } = await acceptOn(pool));

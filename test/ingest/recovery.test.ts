@@ -24,9 +24,9 @@ const silent = createLogger('silent');
 
 interface Opened {
   readonly wal: Wal;
-  /** Numbers of the segments that are known to be damaged. */
+  /** Numbers of the segments known to be damaged. */
   damaged(): number[];
-  /** What the operational log has been told at level error. */
+  /** Messages in the operational log at level error. */
   readonly errors: string[];
 }
 
@@ -44,7 +44,7 @@ async function open(files: LogFiles, nowMs: () => number = Date.now): Promise<Op
   return { wal, errors, damaged: () => damage.list().map(({ id }) => Number(id)) };
 }
 
-/** What was acknowledged, and what has come to the engine. */
+/** Acknowledged events, and events in the engine. */
 interface Run {
   /** Segment by id. */
   readonly acknowledged: Map<number, number>;
@@ -57,7 +57,7 @@ async function deliver(wal: Wal, segment: SealedSegment, run: Run): Promise<void
   await wal.release(segment);
 }
 
-/** A log with some segments that reached the engine and some that did not, closed in good order. */
+/** A log with some stored segments and some unstored ones, closed cleanly. */
 async function writeLog(files: LogFiles, run: Run, random: Random): Promise<void> {
   const { wal } = await open(files);
   let id = 0;
@@ -85,7 +85,7 @@ function flipped(content: Buffer, random: Random): Buffer {
   return content;
 }
 
-/** Does to a file what disks and people do; all but a copy harms what was in it. */
+/** Changes a file as disks and people do; every way but a copy damages it. */
 async function harm(files: LogFiles, name: string, way: Way, random: Random): Promise<void> {
   const content = await files.read(name);
   const other = segmentName((segmentOfName(name) ?? 0) + 1 + Math.floor(random() * 40));
@@ -111,7 +111,7 @@ async function harm(files: LogFiles, name: string, way: Way, random: Random): Pr
   }
 }
 
-/** Every acknowledged event is in the engine, or its segment is told of. */
+/** Every acknowledged event is in the engine, or its segment is reported. */
 function nothingInSilence(run: Run, damaged: readonly number[]): void {
   const stored = [...run.engine.values()];
   const held = new Set(stored);
@@ -120,7 +120,7 @@ function nothingInSilence(run: Run, damaged: readonly number[]): void {
     assert.ok(held.has(id) || damaged.includes(segment), `${id} of segment ${segment} is lost in silence`);
 }
 
-/** The segment that holds the last manifest. */
+/** The segment with the last manifest. */
 async function lastManifestIn(files: LogFiles, names: readonly string[]): Promise<number> {
   let last = { number: 0, version: -1 };
   for (const name of names) {
@@ -160,15 +160,15 @@ describe('recovery of the log', () => {
           assert.equal(kept.length, strays.length, 'what is not understood is kept');
           const reported = damaged();
           assert.ok(
-            // Without the last manifest those are named, too, that only it no longer named.
+            // Without the last manifest, segments are reported, too, that only it omitted.
             isBlind || reported.every((number) => numbers.includes(number)),
             `${reported.join()} reported, ${numbers.join()} harmed`,
           );
           for (const segment of wal.sealed()) await deliver(wal, segment, run);
-          // What only the last manifest named is told as a whole.
+          // Segments named only by the last manifest are reported together.
           if (!isBlind || reported.length === 0) nothingInSilence(run, reported);
           await wal.close();
-          // All is told once: what is known later is what files of evidence tell.
+          // Each loss is reported once; later reports come from kept files.
           const later = await open(disk.files);
           assert.deepEqual(later.wal.sealed(), []);
           assert.deepEqual(later.errors, []);
@@ -184,7 +184,7 @@ describe('recovery of the log', () => {
     assert.equal(seen.size, ways.length);
   });
 
-  it('leaves out a request of which a torn write lacks the end, whatever of it lies behind', async () => {
+  it('omits a request whose end a torn write lacks, with any bytes behind it', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const number = nextSegmentNumber(Date.UTC(2026, 0, 1), 3, 0);
     const position = { seed: frameSeed(number), firstRow: 0, durableBytes: 32 };
@@ -201,7 +201,7 @@ describe('recovery of the log', () => {
     await wal.close();
   });
 
-  it('names what is gone, with its rows, once', async () => {
+  it('names missing segments with their rows, once', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const { wal } = await open(disk.files);
     const number = await wal.append([frameOf([1, 2, 3], 10)]);
@@ -214,13 +214,13 @@ describe('recovery of the log', () => {
     await after.wal.close();
     const later = await open(disk.files);
     assert.deepEqual([later.errors, later.damaged()], [[], [number]]);
-    // Whoever has dealt with it takes the note away.
+    // An operator who has dealt with it removes the note.
     await later.wal.close();
     await disk.files.remove(segmentName(number).replace('wal', 'missing'));
     assert.deepEqual((await open(disk.files)).damaged(), []);
   });
 
-  it('tells when the newest segments are gone, or all of them', async () => {
+  it('reports the loss of the newest segments, or all', async () => {
     for (const left of [3, 0]) {
       const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
       const { wal } = await open(disk.files);
@@ -244,7 +244,7 @@ describe('recovery of the log', () => {
     }
   });
 
-  it('misses nothing of a log that was closed with nothing in it, and tells when it cannot know', async () => {
+  it('reports nothing for an empty closed log, and says when it cannot know', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const { wal } = await open(disk.files);
     await wal.append([frameOf([1], 10)]);
@@ -274,14 +274,14 @@ describe('recovery of the log', () => {
     await wal.append([frameOf([2], 10)]);
     await wal.close();
     const content = await disk.files.read(segmentName(number));
-    // At the border of a frame: all that is left of the file is intact.
+    // At a frame's border: the rest of the file is intact.
     await overwrite(disk.files, segmentName(number), content.subarray(0, content.lastIndexOf('FRAM')));
     const after = await open(disk.files);
     assert.deepEqual(after.damaged(), [number]);
     assert.match(after.errors.join(), /"rowsKept":1,"rowsWritten":2/);
   });
 
-  it('tells of a segment that the engine has refused for as long as its file is there', async () => {
+  it('reports a refused segment as long as its file exists', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: () => 0.9 });
     const { wal } = await open(disk.files);
     const number = await wal.append([frameOf([1, 2, 3], 10)]);
@@ -297,7 +297,7 @@ describe('recovery of the log', () => {
     assert.deepEqual((await open(disk.files)).damaged(), []);
   });
 
-  it('reads every number that it gives out, whatever the clock says', () => {
+  it('reads every number that it gives out, with any clock', () => {
     const clock = fc.oneof(fc.integer({ min: 0, max: 8.64e15 }), fc.constant(Date.UTC(2026, 0, 1)));
     const taken = fc.oneof(
       fc.integer({ min: 0, max: segmentNumberMax - 64 }),

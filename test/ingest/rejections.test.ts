@@ -15,7 +15,7 @@ import { type LoggedLine, recordingLogger } from '../http/support.ts';
 
 const mapper = new Mapper({ appName: 'Test' });
 
-/** Why the mapper rejects a text. */
+/** The mapper's reason to reject a text. */
 function errorOf(text: string): string {
   const window = toWindow(text);
   const mapped = mapper.map(window, 0, window.bytes.length, (slug) =>

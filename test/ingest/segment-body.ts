@@ -9,7 +9,7 @@ const text = fc.string({ unit: 'grapheme', maxLength: 80 });
 /** A row of the table as a worker encodes it. */
 export const row: fc.Arbitrary<Row> = fc.record({
   org: fc.uuid(),
-  // Long enough that no row has expired: the engine may delete one that has at any merge.
+  // Long enough that no row has expired: the engine may delete expired rows at any merge.
   retentionDays: fc.option(fc.integer({ min: 25_000, max: 80_000 }), { nil: undefined }),
   timeMicros: fc.oneof(
     { weight: 1, arbitrary: fc.constantFrom(0, 7_258_118_399_999_999) },
@@ -46,9 +46,9 @@ export function bodyOf(segment: number, blocks: readonly (readonly Row[])[]): Ui
   });
 }
 
-/** Segments that are sent to the engine one after the other, each perhaps again and again. */
+/** Successive segments for the engine, each perhaps sent repeatedly. */
 export class SentSegments {
-  /** The number of the first attempt to store the present one, and of the last. */
+  /** Numbers of the first and the latest attempt for the present segment. */
   #first = 0;
   #last = 0;
 
@@ -59,12 +59,12 @@ export class SentSegments {
     return this.#first;
   }
 
-  /** The places that its rows may have, ends included. */
+  /** The possible order numbers of its rows, inclusive. */
   get range(): { first: string; last: string } {
     return { first: segmentSeqRange(this.#first).first, last: segmentSeqRange(this.#last).last };
   }
 
-  /** The first attempt, or with doubt one after that. */
+  /** The first attempt, or with doubt a later one. */
   insertOf(blocks: readonly (readonly Row[])[], doubtful: boolean): SegmentInsert {
     return {
       segment: 1,

@@ -25,7 +25,7 @@ describe('segments in the engine', () => {
   });
   after(() => engine.stop());
 
-  /** Rows of the last segment in the table, and how many of them are different ones. */
+  /** Stored rows of the last segment, and the number of distinct ones. */
   async function counts(): Promise<unknown> {
     const [found] = await engine.storage.rows(
       'SELECT count() AS rows, uniqExact(seq) AS distinct FROM events WHERE seq BETWEEN {first:UInt64} AND {last:UInt64}',
@@ -78,7 +78,7 @@ describe('segments in the engine', () => {
   it('completes a damaged segment with what can still be read of it', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const [first, second, third] = [fc.sample(row, 5), fc.sample(row, 5), fc.sample(row, 5)];
-    // As many rows are there as can be read, and not the same ones; or more.
+    // The table has as many rows as expected but others, or more.
     for (const already of [
       [first, second],
       [first, second, third],
@@ -95,12 +95,12 @@ describe('segments in the engine', () => {
     }
   });
 
-  it('ends an attempt that is still under way before it looks what is stored', async () => {
+  it('ends a running attempt before it asks for stored rows', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     const segment = segments.begin();
     const { first } = segmentSeqRange(segment);
     const queryId = `${engine.storage.database}-segment-${segment}`;
-    // As slow as an engine can be that takes an INSERT.
+    // As slow as an engine that still accepts an INSERT.
     const slow = engine.storage.command(
       `INSERT INTO events (seq, org, time, expires) SELECT {first:UInt64} + number, generateUUIDv4(), now64(6), '2149-06-06'
        FROM numbers(1000) WHERE sleepEachRow(0.1) = 0 SETTINGS max_block_size = 1`,
@@ -115,8 +115,8 @@ describe('segments in the engine', () => {
     assert.deepEqual(await counts(), { rows: '20', distinct: '20' });
   });
 
-  it('has nothing dropped by the engine because it looks like what was stored before', async () => {
-    // What a crash can leave: the memory of a block without the block. Then the second sending is the only one.
+  it('the engine drops no rows as duplicates', async () => {
+    // A crash can leave the memory of a block without the block. Then the second INSERT is the only one.
     const insert = createSegmentInsert(engine.storage, silentLog);
     segments.begin();
     const sent = insertOf([fc.sample(row, 30)], false);
@@ -164,7 +164,7 @@ describe('segments in the engine', () => {
     assert.deepEqual(await counts(), { rows: '2000', distinct: '2000' });
   });
 
-  it('makes one part of a segment, whatever times its events have', async () => {
+  it('makes one part of a segment, with any times of its events', async () => {
     const insert = createSegmentInsert(engine.storage, silentLog);
     segments.begin();
     const [base] = fc.sample(row, 1) as [Row];

@@ -26,7 +26,7 @@ const number = 4711;
 const { bufferPoolBytesMax } = baseLimits;
 const random = randomFillSync(Buffer.alloc(limits.segmentPieceBytes * 4));
 
-/** Sizes around those of a piece, and many small ones. */
+/** Sizes near that of a piece, and many small ones. */
 const payloadBytes = fc.oneof(
   fc.integer({ min: 1, max: 300_000 }),
   fc.integer({ min: -100, max: 100 }).map((off) => limits.segmentPieceBytes + off),
@@ -89,7 +89,7 @@ describe('reading a sealed segment back in pieces', () => {
         }
         const unused = buffers.unusedBytes();
         read.release();
-        // The pool is that of all test files of the process, and may be full.
+        // The pool is shared by all test files of the process, and may be full.
         const wanted = Math.min(unused + bytes.length, bufferPoolBytesMax - limits.segmentPieceBytes);
         assert.ok(buffers.unusedBytes() >= wanted);
       }),
@@ -97,7 +97,7 @@ describe('reading a sealed segment back in pieces', () => {
     );
   });
 
-  it('leaves what is damaged, cut short or other than it was sealed to the one that looks for the rest', async () => {
+  it('leaves damaged, truncated or changed files to the decoder of intact rows', async () => {
     await fc.assert(
       fc.asyncProperty(frames, fc.nat(), fc.integer({ min: 1, max: 255 }), async (parts, place, flip) => {
         const { bytes, rows } = segmentOf(parts);

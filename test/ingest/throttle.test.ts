@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { limits } from '../../src/ingest/limits.ts';
 import { Throttle } from '../../src/ingest/throttle.ts';
 
-/** A throttle on a clock that is set by hand; at first the engine is behind. */
+/** A throttle with a manual clock; at first the engine is behind. */
 function setUp() {
   const state = { now: 10_000, waitingMs: 1001, waitingBytes: 1_000_001 };
   const throttle = new Throttle({
@@ -16,7 +16,7 @@ function setUp() {
 }
 
 describe('the throttle of ingest', () => {
-  it('holds nobody while the engine keeps up, nor for what is little', () => {
+  it('delays nothing while the engine keeps up, and no small amounts', () => {
     for (const enough of [{ waitingMs: 1000 }, { waitingBytes: 1_000_000 }]) {
       const { state, throttle } = setUp();
       Object.assign(state, enough);
@@ -26,7 +26,7 @@ describe('the throttle of ingest', () => {
     }
   });
 
-  it('holds small bodies for what they wait for themselves, large ones for all that waits', () => {
+  it('delays small bodies for their own backlog, large ones for all', () => {
     const backlog = { small: { waitingMs: 0, bytes: 0 }, all: { waitingMs: 1001, bytes: 1_000_001 } };
     const nowMs = () => 10_000;
     const throttle = new Throttle({
@@ -89,7 +89,7 @@ describe('the throttle of ingest', () => {
     assert.equal(throttle.large.delayMs(), limits.throttleDebtMsMax);
   });
 
-  it('forgets what was let in once the engine has caught up', () => {
+  it('forgets admitted rows once the engine has caught up', () => {
     const { state, throttle } = setUp();
     throttle.stored(1000, 500);
     throttle.large.admitted(1_000_000);
@@ -99,7 +99,7 @@ describe('the throttle of ingest', () => {
     assert.equal(throttle.large.delayMs(), 0);
   });
 
-  it('holds nobody for an engine that takes nothing, and again when it takes something', () => {
+  it('delays nothing while the engine stores nothing, and again once it does', () => {
     const { state, throttle } = setUp();
     throttle.large.admitted(1000);
     assert.equal(throttle.large.delayMs(), 0, 'nothing was ever taken');

@@ -27,12 +27,12 @@ function open(
   return Wal.open({ files, log, ...bounds, nowMs: clock, damage });
 }
 
-/** As `open`, and some of the appends of `history` get segments of their own. */
+/** As `open`, but some appends of `history` get segments of their own. */
 function openBoth(files: LogFiles, clock: () => number, damage = new DamageRegister()): Promise<Wal> {
   return open(files, clock, 1e9, damage, 1800);
 }
 
-/** What a call waits for until the test lets it go on, or fail. */
+/** Blocks a call until the test lets it continue or fail. */
 function gate() {
   let open = (): void => {};
   let fail = (_error: Error): void => {};
@@ -43,7 +43,7 @@ function gate() {
   return { passed, open, fail };
 }
 
-/** A log and the numbers of its segments in the order of ingest. */
+/** A log and the order numbers of its segments. */
 interface Opened {
   readonly wal: Wal;
   readonly order: OrderNumbers;
@@ -79,14 +79,14 @@ async function openOrdered(
 }
 
 interface Run {
-  /** Every id whose append was acknowledged, and the segment that it is in. */
+  /** Every acknowledged id, and its segment. */
   readonly acknowledged: Map<number, number>;
-  /** What the engine has: the row at a place of the order, by `number:position`. */
+  /** The engine's rows by `number:position`. */
   readonly engine: Map<string, number>;
   /** The ids of each request, stored or not. */
   readonly appends: number[][];
   nextId: number;
-  /** Whose events a request holds, by id, and the highest number below which nothing of each should come any more. */
+  /** Organization of each id, and the highest published watermark of each organization. */
   readonly organizationOf: Map<number, string>;
   readonly watermarkOf: Map<string, number>;
 }
@@ -102,7 +102,7 @@ const newRun = (): Run => ({
 
 const organizations = ['one', 'another'];
 
-/** Puts a segment into the pretended engine, once; an INSERT may fail, or its answer may be lost. */
+/** Stores a segment in the pretended engine once; the INSERT may fail, or its answer may be lost. */
 async function deliver(
   { wal, order }: Opened,
   segment: SealedSegment,
@@ -118,7 +118,7 @@ async function deliver(
     for (const [position, id] of rows) {
       const place = `${number}:${position}`;
       assert.ok(!run.engine.has(place), `${place} is taken`);
-      // Of any organization where it is not said.
+      // By default of any organization.
       const owner = run.organizationOf.get(id);
       const owners = owner === undefined ? organizations : [owner];
       const watermark = Math.max(...owners.map((one) => run.watermarkOf.get(one) ?? 0));
@@ -154,7 +154,7 @@ async function history(opened: Opened, run: Run, random: Random, steps: number):
       await Promise.allSettled(appends);
     } else if (choice < 0.7) {
       const sealed = wal.seal().catch(() => undefined);
-      // Or else while the next appends come in.
+      // Otherwise during the next appends.
       if (random() < 0.5) await sealed;
     } else if (choice < 0.8) {
       const { lowest, ofOrganization } = order.watermarks();
@@ -163,7 +163,7 @@ async function history(opened: Opened, run: Run, random: Random, steps: number):
         run.watermarkOf.set(one, Math.max(own, run.watermarkOf.get(one) ?? 0));
       }
     } else {
-      // Large ones are passed by others.
+      // Others overtake large segments.
       const segment = wal.sealed()[Math.floor(random() * 2)];
       if (segment) await deliver(opened, segment, run, random).catch(onlyDisk);
     }
@@ -175,7 +175,7 @@ function onlyDisk(error: unknown): void {
 }
 
 describe('write-ahead log', () => {
-  it('keeps what it acknowledged, once, over power cuts and disk faults at any point', async () => {
+  it('keeps all acknowledged rows once, over power cuts and disk faults at any point', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 0, max: 60 }),
@@ -186,12 +186,12 @@ describe('write-ahead log', () => {
           const run = newRun();
           const disk = createTornFiles({ cutAfter, faultAt: new Set(faults), random });
           let now = Date.UTC(2026, 0, 1);
-          // Time passes in leaps, too: a watermark must not follow it beyond what the file of numbers allows.
+          // Time also jumps: a watermark must not exceed what the file of numbers allows.
           const clock = (): number => (now += random() < 0.05 ? 10_000 : 7);
           const first = await openOrdered(disk.files, clock, run).catch(() => undefined);
           if (first) await history(first, run, random, 12);
 
-          // The clock may have been set back meanwhile: numbers must not come again all the same.
+          // The clock may have been set back: numbers must not repeat.
           now -= Math.floor(random() * 2) * 100_000;
           const damage = new DamageRegister();
           const second = await openOrdered(disk.afterPowerCut(), clock, run, damage);
@@ -218,7 +218,7 @@ describe('write-ahead log', () => {
     );
   });
 
-  it('leaves no file open and counts its bytes, whatever failed', async () => {
+  it('leaves no file open and counts its bytes, after any failure', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.integer({ min: 1, max: 80 }), { maxLength: 12 }),
@@ -234,14 +234,14 @@ describe('write-ahead log', () => {
           const { wal } = opened;
           await history(opened, run, random, 15);
           faultAt.clear();
-          // A seal that is under way may have failed already, and then does so for all who wait for it.
+          // A seal in progress may have failed for all that wait for it.
           await wal.seal().catch(() => undefined);
           await wal.append([frameOf([run.nextId++], 10)]);
           await wal.seal();
           const names = await disk.files.list();
           const sizes = await Promise.all(names.map(async (name) => (await disk.files.read(name)).length));
           const files = sizes.reduce((sum, size) => sum + size, 0);
-          // A removal that took place and was reported as a fault.
+          // A removal that happened but was reported as failed.
           const gone = wal.sealed().filter(({ number }) => !names.includes(segmentName(number)));
           const counted = wal.bytes() - gone.reduce((sum, { bytes }) => sum + bytes, 0);
           await wal.close();
@@ -386,7 +386,7 @@ describe('write-ahead log', () => {
     const wal = await open({ ...disk.files, create }, Date.now);
     made = gate();
     await wal.append([frameOf([1], 4000)]);
-    // It is full, and the next one is being made, when the disk fails for both of them.
+    // It is full, and the next one is being made, when the disk fails for both.
     faultAt.add(disk.operations() + 1);
     await assert.rejects(wal.append([frameOf([2], 10)]), { code: 'unavailable' });
     made.fail(new Error('no'));
@@ -411,7 +411,7 @@ describe('write-ahead log', () => {
     for (let done = 0; done < 3; done++) await appends[done];
     const late = [...Array(40).keys()].map((id) => wal.append([frameOf([100 + id], 1000)]));
     await sleep(20);
-    // Sealed at 4000 bytes; all of the first appends are one group.
+    // Sealed at 4000 bytes; the first appends are one group.
     assert.ok(wal.sealed().every(({ rows }) => rows === 40));
     assert.equal(wal.sealed().length, 1, 'twice the size is reached');
     held.open();
@@ -419,7 +419,7 @@ describe('write-ahead log', () => {
     await wal.close();
   });
 
-  it('answers 503 while the disk fails and goes on by itself afterwards', async () => {
+  it('answers 503 while the disk fails and continues afterwards', async () => {
     const faultAt = new Set<number>();
     const disk = createTornFiles({ cutAfter: 1e9, faultAt, random: () => 0.9 });
     const wal = await open(disk.files, Date.now);
@@ -427,7 +427,7 @@ describe('write-ahead log', () => {
     for (const next of [1, 2, 3, 4]) faultAt.add(disk.operations() + next);
     await assert.rejects(wal.append([frameOf([2], 10)]), { code: 'unavailable' });
     assert.equal(wal.failure(), 'EIO');
-    // It finds out by itself that the disk works again, without a client's help.
+    // The log notices a working disk by itself, without a request.
     const deadline = Date.now() + 15_000;
     while (wal.failure() !== undefined && Date.now() < deadline) await sleep(100);
     assert.equal(wal.failure(), undefined);
@@ -439,7 +439,7 @@ describe('write-ahead log', () => {
     assert.deepEqual(ids, [1, 3]);
   });
 
-  it('keeps what stands around a damaged place, reports it, and saves the file as evidence', async () => {
+  it('keeps rows around damage, reports it, and saves the file as evidence', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: Math.random });
     const wal = await open(disk.files, Date.now);
     for (const id of [1, 2, 3]) await wal.append([frameOf([id], 100)]);
@@ -492,7 +492,7 @@ describe('a disk that is full when the log is opened', () => {
   const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
   const clock = () => Date.UTC(2026, 0, 1);
 
-  it('keeps what is there for readers, refuses writes, and takes them once there is room', async () => {
+  it('keeps its rows for readers, refuses writes, and accepts them once there is room', async () => {
     const disk = createTornFiles({ cutAfter: 1e9, random: randomOf(7) }).files;
     const first = await open(disk, clock);
     const stored = await first.append([frameOf([1, 2], 10)]);
@@ -577,7 +577,7 @@ describe('a disk that the log leaves room on', () => {
     await wal.append([frameOf([3], 10)], undefined, 'service');
     await assert.rejects(wal.append([frameOf([3], 6000)], undefined, 'service'), { code: 'unavailable' });
     assert.equal(wal.failure('service'), 'full');
-    // What is there can be sealed and let go of: that makes room.
+    // Existing segments can be sealed and removed, which makes room.
     await wal.seal();
     await deliverAll(wal);
     freeBytes = 20_000;

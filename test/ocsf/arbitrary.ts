@@ -117,7 +117,7 @@ export function mapped(event: unknown): Row {
   return row;
 }
 
-/** The least event that is accepted, with further members of `message`. */
+/** A minimal accepted event with further members of `message`. */
 export function eventWith(message: object = {}, others: object = {}) {
   return { time: 0, message: { action: 1001, ...message }, ...others };
 }
@@ -157,7 +157,7 @@ export const storableJson = fc.letrec<{ value: unknown; leaf: unknown }>((tie) =
 
 const whitespace = fc.constantFrom('', ' ', '\n', '\t', '\r', ' \n  ');
 
-/** JSON text of a value with whitespace at random between its tokens and characters of its strings escaped at random. */
+/** JSON text of a value with random white space and escapes. */
 export function spelledJson(value: fc.Arbitrary<unknown>): fc.Arbitrary<{ value: unknown; text: string }> {
   return fc
     .tuple(

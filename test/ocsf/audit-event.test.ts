@@ -14,7 +14,7 @@ const tail = eventTail({ vendorName: 'Vendor "V"', productName: 'Product\n' });
 
 type Json = Record<string, unknown>;
 
-/** The whole audit event of a row, as a reader gets it; checked against the schema. */
+/** A row's whole audit event, as a reader gets it; checked against the schema. */
 function whole(row: Row): Json {
   const event = JSON.parse(`${eventHead}${row.ocsf}"logged_time":1700000000000000${tail}`) as Json;
   assert.ok(isAuditEvent(event), ajv.errorsText(isAuditEvent.errors));
@@ -76,7 +76,7 @@ test('a full event becomes a whole audit event', () => {
       version: '1.1.0',
     },
   });
-  // To the byte: `verify` renders stored events again, so what is stored once is rendered the same for ever.
+  // Byte by byte: `verify` renders stored events again, so a rendering never changes.
   assert.equal(
     row.ocsf,
     String.raw`"time":1714558272345678,"activity_id":2001,"activity_name":"Sent","severity":"Medium","severity_id":3,` +
@@ -191,7 +191,7 @@ test('the time is message.timestamp, else time', () => {
   assert.match(mapped('{"time":-0,"message":{"action":1}}').ocsf, /^"time":0,/);
 });
 
-test('an actor is an address or what is known of a user; without either there is no user', () => {
+test('an actor is an address or other facts of a user; without either there is no user', () => {
   const actorOf = (actor: unknown) => whole(mapped(eventWith({ actor })))['actor'];
   assert.deepEqual(actorOf('A@b.c'), { user: { email_addr: 'A@b.c' }, app_name: 'Test "App"' });
   assert.deepEqual(actorOf({ type: 'User' }), { user: { type: 'User' }, app_name: 'Test "App"' });
@@ -200,7 +200,7 @@ test('an actor is an address or what is known of a user; without either there is
   assert.equal(mapped(eventWith({ actor: 'A@b.c' })).actorId, '');
 });
 
-test('endpoint, flow and extra are left out when they say nothing', () => {
+test('endpoint, flow and extra are omitted if empty', () => {
   const event = whole(
     mapped(eventWith({ remote: {}, extra: {}, flow_id: '00000000-0000-0000-0000-000000000000' })),
   );
@@ -263,7 +263,7 @@ test('an event whose retention has passed is refused, from the first moment that
   };
   const event = eventWith({ timestamp: '2024-05-01T23:59:59Z' });
   const passed = 'the retention of its organization (30d) has passed';
-  // The whole last day is kept, so that the event may be read for 30 days at least.
+  // The last day is kept as a whole, so the event is readable for at least 30 days.
   now = day + 31 * dayMs - 1;
   assert.equal(answer(event, 30), 'accepted');
   now = day + 31 * dayMs;

@@ -19,7 +19,7 @@ import { SourceReading, readSource } from '../../src/ocsf/source-fields.ts';
 const letters = Buffer.from('"A\\Bcdefghijklmnop"ÄİȺ');
 const neighbour = 0xee;
 
-/** What each function puts into a sink, and how many bytes that are. */
+/** The content that each function writes, and its length. */
 const puts: readonly (readonly [name: string, bytes: number, put: (sink: ByteSink) => void])[] = [
   ['a range that is short', 5, (sink) => putRange(sink, 4, 9)],
   ['a range that is long', 14, (sink) => putRange(sink, 4, 18)],

@@ -9,7 +9,7 @@ import { containerEnds, splitArray } from '../../src/ocsf/json-array.ts';
 import { isWellFormed, spelledJson, storableJson } from './arbitrary.ts';
 import { rounds } from '../support/rounds.ts';
 
-/** The minified text of one JSON value, or undefined and why. */
+/** The minified text of a JSON value, or undefined with the reason. */
 function scan(text: string, start = 0, end = Buffer.byteLength(text)) {
   const c = new Cursor();
   const at = skipValue(c, c.open(Buffer.from(text), start, end, toByteText(text), start), 0);
@@ -18,7 +18,7 @@ function scan(text: string, start = 0, end = Buffer.byteLength(text)) {
     : { text: undefined, fault: describeFault(c, start) };
 }
 
-/** What the platform makes of a text, or undefined where it refuses it or we must. */
+/** The platform's result for a text; undefined if it refuses it, or we must. */
 function platform(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text, (name, item: unknown) => {
@@ -44,7 +44,7 @@ test('accepts any JSON in any spelling, and its minified text means the same', (
       assert.equal(fault, '');
       assert.ok(minified !== undefined);
       assert.deepEqual(JSON.parse(minified), JSON.parse(JSON.stringify(value)));
-      // Nothing but whitespace between tokens went.
+      // Only white space between tokens was removed.
       assert.equal(scan(minified).text, minified);
       assert.equal(withoutSpace(text), minified);
     }),
@@ -52,7 +52,7 @@ test('accepts any JSON in any spelling, and its minified text means the same', (
   );
 });
 
-/** The text without whitespace outside of strings, found by another way than the scanner's. */
+/** The text without white space outside of strings, independent of the scanner. */
 function withoutSpace(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 }
@@ -76,7 +76,7 @@ test('agrees with the platform on JSON with a few characters changed', () => {
           const at = place % (changed.length + 1);
           changed = changed.slice(0, at) + added + changed.slice(at + removed);
         }
-        // What is not UTF-8 does not get this far.
+        // Only UTF-8 gets this far.
         fc.pre(isWellFormed(changed));
         const { text: minified } = scan(changed);
         const expected = platform(changed);

@@ -5,7 +5,7 @@ import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
 import { meaning, memberOf, type Node, parseTree } from '../fuzz/tree.ts';
 import { map, organization, storableJson, storableString } from './arbitrary.ts';
 
-/** Source events of every kind, and their events of OCSF 1.1.0, held to the schema and to what was sent. */
+/** Source events of every kind and their events of OCSF 1.1.0, compared with the schema and the source. */
 
 const mapper = new Ocsf110Mapper({ vendorName: 'Vendor "V"', productName: 'Prüfung', appName: 'App\n1' });
 
@@ -27,7 +27,7 @@ export function ocsf110Text(source: string, timeMicros = 1_700_000_000_123_456):
 // oxlint-disable-next-line typescript/no-explicit-any -- of each class other members
 export type OcsfEvent = Readonly<Record<string, any>>;
 
-/** The event of a source event that ingest takes. */
+/** The event of an accepted source event. */
 export function ocsf110Of(sent: unknown): OcsfEvent {
   const row = map(sent);
   if (typeof row === 'string') throw new Error(`refused: ${row}`);
@@ -44,7 +44,7 @@ const known = {
   message: 'timestamp actor action target result remote sender extra flow_id log org'.split(' '),
 };
 
-/** Holds the event of a source to the schema and, where it is to hold fields as they were sent, to the source. */
+/** Compares the event of a source with the schema and, for fields kept as sent, with the source. */
 export function checkSource(source: string, timeMicros: number): void {
   const text = ocsf110Text(source, timeMicros);
   const event = JSON.parse(text) as OcsfEvent;
@@ -68,7 +68,7 @@ export function checkSource(source: string, timeMicros: number): void {
 }
 
 const digits = fc.constantFrom('0', '-1', '12345678901234567890123', '1.10', '2E3', '9007199254740993');
-/** Stands for a number's own digits until the text is made. */
+/** Placeholder of a number until its digits are inserted. */
 const numberToken = digits.map((token) => `@number ${token}`);
 const long = fc.constantFrom('x', 'é', '😀', '\\', '\u2028').map((unit) => unit.repeat(66_000 / unit.length));
 const text = fc.oneof(
@@ -131,7 +131,7 @@ const time = fc.oneof(
   fc.integer({ min: 1e14, max: 7e15 }),
 );
 
-/** The text of a source event that ingest takes, with one of these codes or any. */
+/** The text of an accepted source event, with one of these codes or any. */
 export function sourceText(codes: readonly number[]): fc.Arbitrary<string> {
   const code = fc.oneof(
     { weight: 8, arbitrary: fc.constantFrom(...codes) },
@@ -172,7 +172,7 @@ export function sourceText(codes: readonly number[]): fc.Arbitrary<string> {
   );
 }
 
-/** Checks a source event as ingest would store it; false where ingest refuses it. */
+/** Checks a source event as ingest would store it; false if ingest refuses it. */
 export function checkSent(sent: string): boolean {
   const row = map(sent);
   if (typeof row === 'string') return false;

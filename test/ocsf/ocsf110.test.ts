@@ -10,7 +10,7 @@ import { activityClasses } from '../../src/ocsf/activity-classes.ts';
 import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
 import { checkSent, facts, type OcsfEvent, sourceText, ocsf110Of, ocsf110Text } from './ocsf110-support.ts';
 
-/** Events of OCSF 1.1.0 (contract: OCSF 1.1.0): what becomes of a source event, held to the schema's own facts. */
+/** Events of OCSF 1.1.0 (contract: OCSF 1.1.0), compared with the schema's facts. */
 
 const full = {
   time: '2026-05-04T10:20:31Z',
@@ -48,7 +48,7 @@ test('every activity of the registry has a class, and events of it are valid, ho
   }
 });
 
-test('attributes have what the source says, and unmapped the rest as it was sent', () => {
+test('attributes have the values of the source, and unmapped the rest as sent', () => {
   const { unmapped, observables, file, ...event } = ocsf110Of(withAction(2003));
   assert.deepEqual(file, {
     name: 'report.pdf',
@@ -125,7 +125,7 @@ test('who and what an event is about goes where its class has it', () => {
   const role = of(1021, { target: { name: 'Admins', type: 'Role' }, extra: { member: 'bob@example.com' } });
   assert.deepEqual([role['privileges'], role['user'].name], [['Admins'], 'bob@example.com']);
   assert.deepEqual(of(6101, { target: { id: 'p1', name: 'MFA' } })['entity'], { name: 'MFA', uid: 'p1' });
-  // Ann has not deleted herself; but she has changed her own password.
+  // Ann has not deleted herself, but changed her own password.
   for (const code of [1000, 1005, 1006, 1007, 1020])
     assert.equal(of(code, { target: null, extra: {} })['user'].name, 'Unknown');
   assert.equal(of(1010, { target: null })['user'].name, 'Ann');
@@ -167,7 +167,7 @@ test('events of the demo are valid', () => {
   }
 });
 
-test('whatever ingest takes becomes a valid event that has all of it', () => {
+test('every accepted event becomes a valid event that has all of it', () => {
   let taken = 0;
   fc.assert(
     fc.property(sourceText([...activityTitles.keys()]), (sent) => {

@@ -16,17 +16,17 @@ const appName = 'Test "App"';
 const names = { vendorName: 'Vendor', productName: 'Product "P"' };
 const tail = eventTail(names);
 
-/** Of events as they are stored: what was to be redacted has been. */
+/** Maps stored events, which are redacted already. */
 const again = new Mapper({ appName });
 
-/** The stored source event makes the same row once more, whatever was redacted from it. */
-function holdAgain(row: Row): void {
+/** The stored source event gives the same row again. */
+function mapAgain(row: Row): void {
   const window = toWindow(row.source);
   const made = again.mapStored(window, 0, window.text.length, organization);
   assert.deepEqual(typeof made === 'string' ? made : decoded(made), row);
 }
 
-/** A mapper, and the model of what it must make of each event. */
+/** A mapper, and a model of its results. */
 function pairOf(redactKeys: string) {
   const keys = redactKeys === '' ? [] : redactKeys.split(',');
   const mapper = new Mapper({ appName, redaction: makeRedaction({ redactKeys: keys }) });
@@ -42,7 +42,7 @@ function pairOf(redactKeys: string) {
       const row = rowOf(text);
       const expected = expectedOf(parseTree(text), options);
       assert.equal(row.source, expected.source);
-      holdAgain(row);
+      mapAgain(row);
       const audit = `${eventHead}${row.ocsf}"logged_time":1${tail}`.replace('"logged_time":1,', '');
       assert.equal(meaning(parseTree(audit)), meaning(parseTree(expected.audit)));
       assert.equal(row.timeMicros, expected.micros);
@@ -67,7 +67,7 @@ test('a value shorter than what replaces it: the event stays whole, in both rend
   }
 });
 
-/** An event of about so many bytes, all of them the same item again and again. */
+/** An event of about this size with many equal items. */
 function filled(bytes: number, item: string, open: string, close: string): string {
   const room = bytes - Buffer.byteLength(least(open + close)) - item.length;
   return least(`${open}${`${item},`.repeat(Math.floor(room / (item.length + 1)))}${item}${close}`);
@@ -92,10 +92,10 @@ test('the worst growth that a name can have, up to the largest event', () => {
   assert.ok(source.length > limits.eventBytesMax * 2.8 && source.endsWith('"x":"[redacted]"}}}'));
 });
 
-test('lower case that is longer than what was sent stays in its place', () => {
+test('lower case longer than the sent text stays within its room', () => {
   for (const letter of ['\u0130', '\u023a']) {
     const name = letter.repeat(9_000);
-    // With an escape, the text is put once without it and once in lower case.
+    // With an escape, the text is stored without it, and also in lower case.
     const text = `{"message":{"timestamp":0,"action":1,"actor":{"id":"\\n${name}","email":"X"}}}`;
     const row = standard.rowOf(text);
     assert.deepEqual([row.actorId, row.actorEmail], [`\n${name.toLowerCase()}`, 'x']);
@@ -126,7 +126,7 @@ test('names are secrets in any case, with spaces, underscores, hyphens and dots 
   }
 });
 
-test('true, false and null stay: they say whether there is a secret, and are none', () => {
+test('true, false and null stay: they only say whether there is a secret', () => {
   const extra = '{"password":true,"token":false,"otp":null,"list":[{"name":"cookie","value":null}]}';
   assert.ok(standard.rowOf(least(extra)).source.includes(extra));
 });
@@ -189,7 +189,7 @@ test('configured names may be of any length and letters', () => {
   assert.equal(stored(kept, redaction).source, JSON.stringify(kept));
 });
 
-/** The event as it is stored. */
+/** The stored event. */
 function stored(event: object, redaction: Redaction): { source: string; ocsf: string } {
   const row = mapText(new Mapper({ appName, redaction }), JSON.stringify(event));
   if (typeof row === 'string') assert.fail(row);
@@ -198,7 +198,7 @@ function stored(event: object, redaction: Redaction): { source: string; ocsf: st
 
 const always = makeRedaction({ redactKeys: [] });
 
-test('a secret goes wherever an unknown member may stand: in the event, its message, actor and target', () => {
+test('a secret is redacted at every place of unknown members: event, message, actor and target', () => {
   const secrets = {
     password: 'hunter2',
     sessionToken: ['hunter2'],
@@ -234,7 +234,7 @@ test('configured names are not for the fields of the contract', () => {
   assert.deepEqual(JSON.parse(source), event);
 });
 
-test('secrets by their shape go from any text, whatever stands around them', () => {
+test('secrets of known shape are redacted in any text', () => {
   for (const secret of shapedSecrets) {
     for (const around of ['', ' ', '/', '"', '\n', 'é', '(', ',', ':', '\\', '\u0001', '\u2028']) {
       for (const lead of ['', 'Bearer ', 'x'.repeat(15), `${'y'.repeat(40)} `]) {
@@ -305,7 +305,7 @@ test('what only looks like a secret stays: ids, hashes, file names, cursors, par
   }
 });
 
-test('REDACT_VALUES=off keeps values whatever their shape, and goes on redacting names', () => {
+test('REDACT_VALUES=off keeps values of any shape, and still redacts names', () => {
   const off = makeRedaction({ redactKeys: [], redactValues: false });
   for (const secret of shapedSecrets) {
     const event = { time: 0, msg: secret, message: { action: 1, extra: { a: secret, password: secret } } };

@@ -71,11 +71,11 @@ const refused: readonly (readonly [unknown, string])[] = [
   [eventWith({ org: 5 }), '/message/org: must be a string'],
 ];
 
-test('what is refused is refused by pointer and rule', () => {
+test('errors have pointer and rule', () => {
   for (const [event, words] of refused) assert.equal(map(event), words);
 });
 
-test('what names the sender is shown as sent, whatever it is', () => {
+test('sender fields are shown as sent', () => {
   for (const ip of ['AWS Internal', '256.1.1.1', 'fe80::1%eth0', 'a "b"', 'é'.repeat(255), 'x'.repeat(255)]) {
     assert.ok(
       mapped(eventWith({ remote: { ip } })).ocsf.includes(`"src_endpoint":{"ip":${JSON.stringify(ip)}}`),
@@ -90,7 +90,7 @@ test('times as producers write them', () => {
   assert.equal(mapped(eventWith({}, { time: 100_000_000_000_000 })).timeMicros, 100_000_000_000_000);
 });
 
-test('at most five errors are told', () => {
+test('at most five errors are reported', () => {
   const many = eventWith({ actor: 1, target: 1, result: 1, remote: 1, sender: 1, extra: 1, org: 1 });
   const words = map(many);
   assert.ok(typeof words === 'string');
@@ -230,7 +230,7 @@ test('values of any type in the place of any field give a row or errors', () => 
   fc.assert(
     fc.property(spelledJson(event), ({ value, text }) => {
       const answer = map(text);
-      // Spelling makes no difference to what is told.
+      // Spelling does not change the message.
       const plain = map(value);
       if (typeof answer === 'string') assert.equal(answer, plain);
       else assert.equal(answer.timeMicros, typeof plain === 'string' ? plain : plain.timeMicros);

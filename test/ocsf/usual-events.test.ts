@@ -13,7 +13,7 @@ const reading = new SourceReading(new Redaction([]));
 const arena = new Arena(new Uint8Array(0));
 const validator = new SourceValidator();
 
-/** What the quick check and the schema each say of an event's text. */
+/** Results of the quick check and the schema for an event's text. */
 function verdicts(text: string): { quick: boolean; schema: boolean } {
   const { text: bytesText, bytes } = toWindow(text);
   arena.open(bytes, 0, bytes.length, 0);
@@ -44,7 +44,7 @@ const anything = fc.constantFrom<unknown>(
   [1],
   {},
 );
-/** Mostly one of the usual values, now and then one at the edge of a rule, rarely anything. */
+/** Mostly a usual value, sometimes one at a rule's edge, rarely any. */
 const mostly = (usual: readonly unknown[], edge: readonly unknown[]) =>
   fc.oneof(
     { weight: 40, arbitrary: fc.constantFrom(...usual) },
@@ -113,7 +113,7 @@ test('an event that the quick check lets pass is valid by the schema', () => {
     }),
     { numRuns: rounds(6000, 20_000) },
   );
-  // It would be of no use if it were never sure.
+  // The quick check must accept a share of events.
   assert.ok(quickly > valid / 20, `${quickly} of ${valid} valid events`);
 });
 

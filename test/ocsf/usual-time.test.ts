@@ -6,13 +6,13 @@ import { usualMicros } from '../../src/ocsf/usual-time.ts';
 
 const notUsual = -1;
 
-/** Between bytes that are none of it, as a time stands in an event. */
+/** Between other bytes, as a time stands in an event. */
 function usual(text: string): number {
   const bytes = Buffer.from(`"${text}"9Z`);
   return usualMicros(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 1, bytes.length - 3);
 }
 
-/** Of few days, so that the day of the last time is often that of the next. */
+/** Few days, so that consecutive times often share one. */
 const time = fc
   .tuple(fc.constantFrom(0, 59, 11_016, 20_000, 84_005), fc.integer({ min: 0, max: 86_399_999_999 }))
   .map(([day, micros]) => day * 86_400_000_000 + micros);
@@ -20,7 +20,7 @@ const usualText = fc
   .tuple(time, fc.integer({ min: 0, max: 6 }))
   .map(([micros, digits]) => `${formatMicros(micros).slice(0, digits === 0 ? 19 : 20 + digits)}Z`);
 const character = fc.constantFrom(...'0123456789-:.TtZz +,'.split(''), '');
-/** What no clock shows, or only seldom, and one character replaced, put in or taken out. */
+/** Unusual times, and a character replaced, inserted or removed. */
 const edit = fc.oneof(
   fc.constantFrom<[number, number, string]>(
     [11, 2, '24'],
@@ -39,10 +39,10 @@ const nearly = fc
     edits.reduce((now, [at, taken, put]) => now.slice(0, at) + put + now.slice(at + taken), text),
   );
 
-test('a time read where it stands is what the parser of all forms makes of it, or is left to that', () => {
+test('the quick reader of times agrees with the general one, or leaves it the time', () => {
   let read = 0;
   fc.assert(
-    // One behind the other, as the day of the last one is kept.
+    // Consecutively, because the last day is cached.
     fc.property(fc.array(nearly, { minLength: 4 }), (texts) => {
       for (const text of texts) {
         const micros = usual(text);

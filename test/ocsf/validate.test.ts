@@ -4,7 +4,7 @@ import { ocsfFacts } from '../../src/ocsf/ocsf110/facts.ts';
 import { validateEvent } from '../../src/ocsf/ocsf110/validate.ts';
 import { type OcsfEvent, ocsf110Of } from './ocsf110-support.ts';
 
-/** The validator of OCSF events: strict, and for events of any producer. */
+/** The strict validator of OCSF events, for any producer. */
 
 const upload = ocsf110Of({
   time: '2026-05-04T10:20:30Z',
@@ -20,7 +20,7 @@ const revoked = ocsf110Of({ time: 0, message: { action: 1030, actor: 'ann@exampl
 
 type Editable = Record<string, unknown>;
 
-/** A copy with a value at a path; undefined takes the member away. */
+/** A copy with a value at a path; undefined removes the member. */
 function changed(event: OcsfEvent, path: string, value: unknown): OcsfEvent {
   const copy = structuredClone(event) as Editable;
   const names = path.split('.');
@@ -82,7 +82,7 @@ const faults: readonly (readonly [
   [revoked, 'privileges', ['a', 1], '/privileges/1', /string/],
 ];
 
-test('each broken rule is told where it is broken', () => {
+test('each broken rule is reported with its place', () => {
   for (const event of [upload, logon, revoked]) assert.deepEqual(validateEvent(event), []);
   for (const [event, path, value, pointer, rule] of faults) {
     const found = validateEvent(changed(event, path, value));

@@ -22,7 +22,7 @@ interface PageBody {
 
 type ReadPage = (filter: AuditFilter, limit: number, offset: number) => Promise<PageBody>;
 
-/** What a page is by a sorted list of all events. */
+/** The expected page, from a sorted list of all events. */
 function pageOf(rows: readonly Recorded[], filter: AuditFilter, limit: number, offset: number) {
   const {
     fromMicros = 0,
@@ -60,7 +60,7 @@ describe('pages at deep offsets', () => {
   let engine: SharedEngine;
   let record: ReturnType<typeof createRecorder>;
   let recorded = 0;
-  /** Its month is the partition that events go to. */
+  /** Its month is the partition of the events. */
   let recordedAt = Date.now();
   before(async () => {
     engine = await sharedEngine();
@@ -78,15 +78,15 @@ describe('pages at deep offsets', () => {
     };
   };
 
-  /** Who did what has a number: most are by one, few by others, and user ids go across. */
+  /** Actors by number: most events by one, few by others; user ids differ from them. */
   const actorOf = (n: number): string =>
     n % 3 > 0 ? 'most@x.test' : n % 500 > 0 ? 'some@x.test' : 'few@x.test';
   const userOf = (n: number): string => (n % 5 > 0 ? 'most' : 'some');
-  /** Sent and received under names that are the same, but for their case, or not: each comes first and second. */
+  /** Pairs of names that are equal, equal except for case, or different, each first and second. */
   const files = ['Most.txt', 'MOST.TXT', 'some.txt', '', 'few.txt'];
   const fileOf = (n: number): string => files[n % 700 === 0 ? 4 : n % 4] ?? '';
 
-  /** Events of an organization at these times, in segments of a size that a test can wait for. */
+  /** Records events at these times, in small segments. */
   async function add(org: string, times: readonly number[]): Promise<Recorded[]> {
     const rows: Recorded[] = [];
     for (let from = 0; from < times.length; from += 20_000) {
@@ -135,9 +135,9 @@ describe('pages at deep offsets', () => {
     let rows: Recorded[];
     before(async () => {
       rows = await add(org, [
-        // One hour that has most of them, with many equal times.
+        // One hour with most of them, many at equal times.
         ...Array.from({ length: 14_000 }, (_, n) => base + (n % 1700) * 2_000_003),
-        // Hours around it, days apart, and some on the very edges of hours and months.
+        // Hours around it, days apart, some at the edges of hours and months.
         ...Array.from({ length: 6_000 }, (_, n) => base + ((n * 7919) % 4000) * step),
         base,
         base - 1,

@@ -21,7 +21,7 @@ import { copyEvents, createRecorder, withMemory } from './support.ts';
 const never = new AbortController().signal;
 const cursorSecret = 'a secret of at least 32 characters';
 
-/** Listeners, and where Node.js keeps the signals that `AbortSignal.any` has made of this one. */
+/** Listeners, and the signals that `AbortSignal.any` has derived from this one. */
 function leftOn(signal: AbortSignal): readonly number[] {
   const name = Object.getOwnPropertySymbols(signal).find(
     ({ description }) => description === 'kDependantSignals',
@@ -43,7 +43,7 @@ const queueOf = (slots: number): FairQueue =>
 
 describe('the feed of large events', () => {
   const organization = randomUUID();
-  /** Of a megabyte each, so more together than is held of a page. */
+  /** Of a megabyte each, more together than a buffered page. */
   const events = 36;
   let engine: SharedEngine;
   let last = 0n;
@@ -59,7 +59,7 @@ describe('the feed of large events', () => {
     }
   });
 
-  /** A reader, and how often it has read events (and not only their places). */
+  /** A reader, and the number of its reads of events, not only of positions. */
   function createScene(storage: Storage = engine.storage): {
     queue: FairQueue;
     read: FeedReader;
@@ -162,7 +162,7 @@ describe('the feed of large events', () => {
     body.release();
   });
 
-  test('nothing is read ahead that could not be held', async () => {
+  test('nothing too large for memory is read ahead', async () => {
     const { queue, read, reads, stopping } = createScene();
     const first = await page(read, '', 10);
     const second = await page(read, first.next_cursor, 10);
@@ -172,7 +172,7 @@ describe('the feed of large events', () => {
     stopping.abort();
   });
 
-  test('as many pages are read ahead as can be held, and each event comes once', async () => {
+  test('as many pages are read ahead as fit into memory, and each event comes once', async () => {
     const { read, reads, stopping } = createScene();
     const all: number[] = [];
     let pages = 0;
@@ -198,7 +198,7 @@ describe('the feed of large events', () => {
     };
     await come(0, 20);
     const begin = await page(read, '', 10, follower);
-    // From here on it is known how large its events are.
+    // From now on it knows how large its events are.
     let { next_cursor: cursor, has_more: more } = await page(read, begin.next_cursor, 10, follower);
     assert.equal(more, false);
     await come(20, 55);
@@ -242,7 +242,7 @@ test('rows are divided into the pages that were found, or not at all where some 
   );
 });
 
-describe('what is read ahead', () => {
+describe('pages read ahead', () => {
   /** Chunks of two pages of one event each, which end when the test says so. */
   function createScene() {
     const asked: { finish: () => void; signal: AbortSignal }[] = [];

@@ -14,14 +14,14 @@ const offsetOf = (offset: string) => readOffset(new QueryParameters({ offset }))
 const filterOf = (query: string) => parse(query).filter;
 
 describe('limit and offset', () => {
-  it('have defaults, also for what is no plain decimal', () => {
+  it('have defaults, also for texts that are not plain decimal', () => {
     const odd = ['', ' 5', '5 ', '+5', '-5', '0x5', '5e1', '5.0', '1_0', '५', 'five', '0', '-0', '00'];
     for (const text of odd) assert.equal(limitOf(text), 50, JSON.stringify(text));
     for (const text of odd.slice(0, -3)) assert.equal(offsetOf(text), 0, JSON.stringify(text));
     assert.deepEqual(parse(''), { filter: {}, limit: 50, offset: 0 });
   });
 
-  it('are taken where they are good, a limit capped however long it is, an offset only where it is exact', () => {
+  it('are used if valid, a limit is capped at any length, an offset only if exact', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 40n }), fc.nat(3), (value, zeros) => {
         const text = '0'.repeat(zeros) + value.toString();
@@ -69,7 +69,7 @@ describe('time filters', () => {
     }
   });
 
-  it('from years that no event can have are held just outside of those that it can', () => {
+  it('from impossible years become the first or last possible time', () => {
     assert.deepEqual(filterOf('startTime=0001-01-01T00:00:00Z&endTime=9999-12-31T23:59:59Z'), {
       fromMicros: -1,
       toMicros: 7_258_118_400_000_001,
@@ -86,7 +86,7 @@ describe('text filters', () => {
     assert.deepEqual(filterOf('actor=%20'), { is: { actor: ' ' } });
   });
 
-  it('take a flow id in any case and ignore what is none; the nil one matches nothing', () => {
+  it('accept a flow id in any case and ignore invalid ones; the nil one matches nothing', () => {
     assert.deepEqual(filterOf(`flowId=${uuid}`), { is: { flowId: uuid.toLowerCase() } });
     for (const text of ['x', `{${uuid}}`, `${uuid}0`, uuid.replaceAll('-', '')]) {
       assert.deepEqual(filterOf(`flowId=${text}`), {}, text);
@@ -155,7 +155,7 @@ describe('lists and words', () => {
     for (const text of none) assert.equal(range(text), undefined, text);
   });
 
-  it('of which had no effect are told by name', () => {
+  it('without effect are named', () => {
     const parameters = new QueryParameters(
       new URLSearchParams('actor=a&actor=b&limit=x&offset=&flowid=1&startTime=now&ip=1.2&limit=3'),
     );

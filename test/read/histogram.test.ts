@@ -25,7 +25,7 @@ describe('counts over time', () => {
 
   const read = (caller: SessionCaller, query: Readonly<Record<string, string>> = {}) =>
     answerOf<HistogramAnswer>(histogramHandler(createHistogramReader(engine.storage)), caller, query);
-  // As text: small integers are refused, as seconds by mistake.
+  // As text: small integers are refused, because they may be seconds.
   const at = (micros: number, rest: object = {}) => ({
     message: { action: 1, timestamp: formatMicros(micros), ...rest },
   });
@@ -67,7 +67,7 @@ describe('counts over time', () => {
     assert.equal((await read(caller, { endTime: '1969-12-31T23:59:59Z' })).meta.total, 0);
   });
 
-  it('stand beside those of the range before, in buckets as far from its beginning', async () => {
+  it('are compared with the previous range, in buckets as far from its beginning', async () => {
     const caller = createCaller();
     const hour = 3_600 * second;
     const start = Math.floor(base / hour) * hour + 7;

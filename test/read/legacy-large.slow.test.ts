@@ -20,7 +20,7 @@ const path = '/api/v1/dashboard/organization/get-events-in-org';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** What is in use: how much garbage lies beside it is for V8 to choose, another one in each release of Node. */
+/** Memory in use: the amount of garbage depends on V8. */
 function bufferedBytes(): number {
   collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
@@ -37,7 +37,7 @@ describe('source events of an organization in large numbers', () => {
     engine = await sharedEngine();
     const pad = 'abcdefghij'.repeat(40);
     const events = Array.from({ length: recorded }, (_, n) => {
-      // Twelve months, as parts are made by month.
+      // Twelve months, because parts are made by month.
       const timestamp = 1_600_000_000_000_000 + (n % 12) * 2_700_000_000_000 + n * 1000;
       return `{"message":{"action":2001,"timestamp":${timestamp},"extra":{"pad":"${n}${pad}"}}}`;
     });
@@ -108,7 +108,7 @@ describe('source events of an organization in large numbers', () => {
     for (const server of servers.splice(0)) await server.close();
   });
 
-  /** The same engine with so many megabytes for each query. */
+  /** The same engine with this many megabytes for each query. */
   function limited(megabytes: number): typeof engine.storage {
     const { storage } = engine;
     return {
@@ -127,7 +127,7 @@ async function open(url: string): Promise<IncomingMessage> {
   return incoming;
 }
 
-/** Counts events (each ends a line) and bytes of the chunks it is given. */
+/** Counts events (each ends a line) and bytes of chunks. */
 function createCounter(): (chunk?: Buffer) => { events: number; bytes: number } {
   let lines = 0;
   let bytes = 0;

@@ -113,7 +113,7 @@ describe('parameters of get-events-in-org', () => {
     }
   });
 
-  it('are taken as given otherwise, whatever their size', () => {
+  it('are otherwise used as given, at any size', () => {
     assert.deepEqual(read('limit=5000&offset=7'), { filter: {}, limit: 5000, offset: 7 });
     assert.equal(read(`limit=${'9'.repeat(30)}`).limit, Number.MAX_SAFE_INTEGER);
   });

@@ -84,7 +84,7 @@ describe('newest pages of an organization that records all the time', () => {
         return (await counted('SelectedParts')) - before;
       };
       const [first, again] = [await selectedBy(40), await selectedBy(40)];
-      // Each counts all events, by the counts of each part.
+      // Each counts all events by the counts of each part.
       assert.ok(first >= 2 * parts, `${first} parts`);
       assert.ok(again < first - parts / 2, `${again} parts after ${first}`);
       assert.ok((await selectedBy(10)) < first - parts / 2, 'a smaller page');
@@ -107,7 +107,7 @@ describe('newest pages of an organization that records all the time', () => {
     );
     const readPage = readerOf(org);
     await readPage(10);
-    // The engine counts what it reads for others, too.
+    // The engine also counts reads for other tests.
     let fewest = Number.POSITIVE_INFINITY;
     for (let read = 0; read < 5; read += 1) {
       const before = await counted('SelectedRows');
@@ -129,7 +129,7 @@ describe('newest pages of an organization that records all the time', () => {
   const look = fc.record({ limit: fc.integer({ min: 2, max: 60 }), offset: fc.constantFrom(0, 3, 40) });
   const steps = fc.array(fc.tuple(change, look, look), { minLength: 4, maxLength: 8 });
 
-  test('are what they are of all events, wherever events come in, go, and whatever the clock does', async () => {
+  test('match a model of all events, during inserts, removals and clock changes', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const org = randomUUID();
@@ -155,17 +155,17 @@ describe('newest pages of an organization that records all the time', () => {
           }
         }
       }),
-      // What is told of a failure is short enough, and each round takes a second.
+      // A failure's report is short, and each round takes a second.
       { numRuns: rounds(8, 60), endOnFailure: true },
     );
     now = noon;
   });
 });
 
-describe('what is remembered of newest pages', () => {
+describe('memory of newest pages', () => {
   const seen = { oldest: noon - second, now: noon };
 
-  test('is of so many organizations, those of which pages are read', () => {
+  test('covers a bounded number of organizations, those with reads', () => {
     const spans = new NewestSpans();
     for (let n = 0; n <= limits.newestOrganizationsMax; n += 1) {
       spans.seen(`${n}`, request(10), seen);

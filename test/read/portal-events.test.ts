@@ -43,7 +43,7 @@ describe('events for the portal', () => {
     const record = createRecorder(engine.storage);
     const caller = createCaller();
     const flow = 'a4f6c1de-0000-4000-8000-000000000001';
-    // More than a few granules, so that the index leaves something out.
+    // More than a few granules, so that the index excludes some.
     const events = Array.from({ length: 4000 }, (_, n) => ({
       message: {
         action: 1001,
@@ -80,7 +80,7 @@ describe('events for the portal', () => {
         Object.entries(leaving).map(([other, list]) => ({ name, value, other, list, total })),
       ),
     );
-    // Of ninety pairs every fifth: each filter, and each of the others, both ways, is among them.
+    // Every fifth of ninety pairs, with each filter and each other one, both ways.
     for (const { name, value, other, list, total } of pairs.filter((_, at) => at % rounds(5, 1) === 0)) {
       const page = await answerOf<Page>(handler, caller, { [name]: value, [`${other}.not`]: list });
       assert.equal(page.meta.total, total, `${name}=${value}&${other}.not=${list}`);

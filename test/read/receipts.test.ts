@@ -108,7 +108,7 @@ describe('receipts', () => {
       event(2001, 8, { target: { id: 'x' }, extra: { fileName: 'g.bin', fileSize: 0 } }),
       event(2021, 7, { target: { name: 'tv' }, sender: { file: 'film.mp4' }, extra: { fileSize: 1.5 } }),
       event(2021, 6, { target: 'tv' }),
-      // A number that no machine word holds must not hide the rest.
+      // A number beyond machine words must not hide the rest.
       JSON.stringify(event(2001, 5, { sender: { file: 'h' }, extra: { fileSize: 7, big: 'BIG' } })).replace(
         '"BIG"',
         '1'.repeat(30),
@@ -223,7 +223,7 @@ const kinds = [
   { kind: 'stream', of: [2020, 2021, 2022] },
 ];
 
-/** Receipts by the rules in words, from all rows of an organization. */
+/** The expected receipts, by the rules in words. */
 function expectedReceipts(rows: readonly Recorded[], owner: { id: string; email: string }): unknown[] {
   const groups = new Map<string, Recorded[]>();
   const mine = rows.filter((row) => row.actorEmail === owner.email || row.actorId === owner.id);

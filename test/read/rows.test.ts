@@ -16,7 +16,7 @@ describe('rows of a list', () => {
     engine = await sharedEngine();
   });
 
-  /** Events of few instants, by three actors, with what asks for them. */
+  /** Events at few instants by three actors, and requests for them. */
   async function recorded(count = 300) {
     const record = createRecorder(engine.storage);
     const caller = createCaller();
@@ -155,7 +155,7 @@ describe('rows of a list', () => {
 
   it('since an order number count what came later, whenever it happened, and nothing twice', async () => {
     const { record, caller, event, watermark, rows, ask } = await recorded();
-    // The last hundred are recorded, and the order before them is not yet known to be whole.
+    // The last hundred are above the watermark.
     watermark.seq = rows.toSorted((a, b) => Number(a.seq - b.seq))[200]?.seq ?? 0n;
     const begun = await ask({ actor: 'a1@x.test', limit: 1 });
     const { settled, unsettled, total } = begun.meta;
@@ -166,7 +166,7 @@ describe('rows of a list', () => {
     assert.equal(now.meta.total - unsettled, 3);
   });
 
-  it('ignore a place that is none, and say so', async () => {
+  it('ignore an invalid position, and name it', async () => {
     const { rows, ask } = await recorded(3);
     for (const place of [
       'x',

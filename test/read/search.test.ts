@@ -19,7 +19,7 @@ let rows: Recorded[];
 
 before(async () => {
   engine = await sharedEngine();
-  // Some instants have many events, more than a slice.
+  // Some instants have more events than a slice.
   const events = Array.from({ length: 200 }, (_, n) => ({
     message: {
       action: 1,
@@ -32,7 +32,7 @@ before(async () => {
 });
 
 describe('a search for words', () => {
-  it('that its time ends goes on from where it came to, with nothing twice and nothing missed', async () => {
+  it('that reaches its time limit continues from there, without gaps or repeats', async () => {
     const expected = rows.filter(({ actorEmail }) => actorEmail === 'ünal@x.test').map(({ seq }) => seq);
     const found: bigint[] = [];
     let searches = 0;
@@ -124,7 +124,7 @@ describe('a search for words', () => {
       '🎉': 1,
       'c:\\dir': 1,
       abc: 1,
-      // Whose lower case is more than one character, or depends on where in a word it stands.
+      // Their lower case has several characters, or depends on the position in a word.
       İZmir: 1,
       ΟΔΟΣ: 2,
       οδος: 2,

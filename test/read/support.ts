@@ -15,25 +15,25 @@ import type { QueryOptions, Storage } from '../../src/storage/storage.ts';
 import { createSegmentInsert } from '../../src/storage/insert.ts';
 import { silentLog } from '../support/engine.ts';
 
-/** A row in the engine, with its place in the order of ingest. */
+/** A stored row with its order number. */
 export interface Recorded extends Row {
   readonly seq: bigint;
 }
 
 /**
- * Puts source events into the table on the path that ingest takes, one segment a call, and returns their rows. A function gives
- * the organization that `message.org` names.
+ * Stores source events like ingest, one segment a call, and returns their rows. A function finds the organization
+ * of `message.org`.
  */
 export type Recorder = (
   org: string | ((reference: string | undefined) => string),
   events: readonly (object | string)[],
-  /** `own`: as the service's own. */
+  /** `own`: as the service's own events. */
   how?: { readonly own?: boolean },
 ) => Promise<Recorded[]>;
 
 const rowsPerBlock = 50_000;
 
-/** `now` is when events are recorded (Unix milliseconds), `retentionDays` how long they are kept. */
+/** `now`: the time of recording (Unix milliseconds). */
 interface RecorderOptions {
   readonly now?: () => number;
   readonly retentionDays?: number;
@@ -72,8 +72,8 @@ export function createRecorder(storage: Storage, options: RecorderOptions = {}):
 }
 
 /**
- * Puts the events of an organization, at most a thousand, into the table so many times more: for many that are large, as
- * these cost the engine alone. Each copy has order numbers of its own; those of the last one are `times` thousand higher.
+ * Copies an organization's events (at most a thousand) in the table this many times, because large events cost
+ * only the engine so. Each copy has its own order numbers; the last one's are `times` thousand higher.
  */
 export function copyEvents(storage: Storage, org: string, times: number): Promise<void> {
   return storage.command(
@@ -83,7 +83,7 @@ export function copyEvents(storage: Storage, org: string, times: number): Promis
   );
 }
 
-/** The same storage, whose reads have no more than so many bytes of the engine's memory. */
+/** The same storage, with this much of the engine's memory for a read. */
 export function withMemory(storage: Storage, bytes: number): Storage {
   const bounded = <O extends QueryOptions>(options: O): O => ({
     ...options,
@@ -102,7 +102,7 @@ export function newestFirst(a: Recorded, b: Recorded): number {
   return b.timeMicros - a.timeMicros || (b.seq > a.seq ? 1 : -1);
 }
 
-/** A signed-in user of a new organization; `changes` are for either. */
+/** A signed-in user of a new organization, with changes for either. */
 export function createCaller(
   changes: { user?: Partial<User>; organization?: Partial<Organization> } = {},
 ): SessionCaller {
@@ -136,7 +136,7 @@ export function createCaller(
 
 export type SessionHandler = (context: RequestContext, caller: SessionCaller) => Promise<Reply> | Reply;
 
-/** What a handler answers to a query, of which it may look at nothing but the query. */
+/** A handler's answer to a query; the handler may read only the query. */
 export async function answerOf<T>(
   handler: SessionHandler,
   caller: SessionCaller,

@@ -63,7 +63,7 @@ describe('most frequent values', () => {
     });
   });
 
-  it('carry the title of the registry, whatever titles producers send with a code', async () => {
+  it('have the title of the registry, with any titles of producers', async () => {
     const caller = createCaller();
     const event = (code: number, title: string) => ({
       message: { timestamp: base, action: { code, title } },
@@ -174,7 +174,7 @@ describe('most frequent values', () => {
     assert.equal((await readFiles(caller)).data[0]?.name, email);
   });
 
-  it('are as many as asked, ten unless told, a hundred at most', async () => {
+  it('are as many as requested, ten by default, a hundred at most', async () => {
     const caller = createCaller();
     const events = Array.from({ length: 150 }, (_, n) => ({
       message: {
@@ -294,7 +294,7 @@ interface Sent {
 const sentIn = ({ source }: Recorded): Sent['message'] => (JSON.parse(source) as Sent).message;
 const ipOf = (row: Recorded): string => sentIn(row).remote.ip;
 
-/** The files of drawn events, as the service is to say them. */
+/** The expected files of random events. */
 function filesOf(rows: readonly Recorded[]) {
   const keys = [...new Set(rows.flatMap(({ names }) => names))].sort();
   const files = keys.map((key) => {
@@ -308,11 +308,11 @@ function filesOf(rows: readonly Recorded[]) {
       ...seen(Math.min(...times), Math.max(...times)),
     };
   });
-  // Equals stay in the order of their keys.
+  // Equal ones stay in the order of their keys.
   return files.sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 
-/** Values and how often each is there, most frequent first, equals by value; none for the empty one. */
+/** Values with their numbers, most frequent first, then by value; without the empty one. */
 function counted(rows: readonly Recorded[], valueOf: (row: Recorded) => string): [string, number][] {
   const counts = new Map<string, number>();
   for (const row of rows) {

@@ -17,13 +17,13 @@ import { sharedEngine, type SharedEngine } from '../support/shared.ts';
 import { createRecorder } from './support.ts';
 
 /**
- * The engine can count whole granules without a look at them. Granules of a few large events lie within most ranges of
- * time, so these totals are the ones that such a count can get wrong.
+ * The engine can count whole granules without reading them. Granules of a few large events lie within most ranges
+ * of time, so such a count can be wrong for these totals.
  */
 const envelope = { head: '{', tail: '}}' };
 const base = Date.UTC(2024, 4, 1) * 1000;
 const hour = 3_600_000_000;
-/** Ten of them are a granule. */
+/** A granule has ten of them. */
 const largeBytes = 1_000_000;
 const large = 24;
 const actor = 'most@x.test';
@@ -52,7 +52,7 @@ describe('totals of large events', () => {
     );
   });
 
-  /** Ranges of time that begin and end within granules. */
+  /** Ranges that begin and end within granules. */
   const ranges = [
     [0, large - 3],
     [2, large - 3],
@@ -111,7 +111,7 @@ describe('totals of large events', () => {
     const expected = [{ n: String(large - 4) }];
     assert.deepEqual(await engine.storage.rows(query, parameters), expected);
     assert.deepEqual(await engine.storage.readRows(query, parameters), expected);
-    // An operator's, without settings.
+    // An operator's query, without settings.
     const own = `SELECT count() FROM audit.events WHERE org = '${org}' AND time < fromUnixTimestamp64Micro(${base + (large - 3) * hour})`;
     assert.equal(await askEngine(engine.connection, own, 20_000), `${large - 3}\n`);
   });
@@ -125,10 +125,10 @@ interface Drawn {
 }
 
 /**
- * Organizations whose events lie in the same parts, some of them a granule each. Merges come between the questions. Other
- * rewrites of the engine are on here (README.md of storage, Rewrites), so a wrong one shows as a wrong number.
+ * Organizations with events in the same parts, some in granules of their own. Merges come between queries. Other
+ * rewrites of the engine are on (src/storage/README.md), so a wrong one shows as a wrong number.
  */
-test('totals are those of the model, of all pages and of the export, whatever lies beside and however parts are merged', async () => {
+test('totals match the model, all pages and the export, with any neighbours and merges', async () => {
   const { storage } = await sharedEngine();
   const drawn: fc.Arbitrary<Drawn> = fc.record({
     org: fc.integer({ min: 0, max: 2 }),

@@ -15,7 +15,7 @@ import { createRecorder } from './support.ts';
 const never = new AbortController().signal;
 const start = 1_790_000_000_000_000;
 
-/** JSON text of an object whose members may stand twice, and may be written with escapes. */
+/** JSON text of an object whose members may be repeated or escaped. */
 const object = (...members: readonly fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
   fc.array(fc.oneof(...members), { maxLength: 5 }).map((some) => `{${some.join(',')}}`);
 const member = (name: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
@@ -52,7 +52,7 @@ interface Source {
   };
 }
 
-test('of members that stand twice the last one counts, in CSV and Parquet as in filters and pages', async () => {
+test('of repeated members the last one counts, in CSV and Parquet as in filters and pages', async () => {
   const { storage } = await sharedEngine();
   const organization = randomUUID();
   const texts = fc.sample(event, { numRuns: rounds(150, 2_000), seed: 92 });
@@ -74,7 +74,7 @@ test('of members that stand twice the last one counts, in CSV and Parquet as in 
   const ofParquet = await rowsOfParquet(
     await buffer(await streamParquet(storage, organization, request, never)),
   );
-  // All have one time, so the last recorded stands first.
+  // All have one time, so the last recorded comes first.
   const rows = expected.toReversed();
   for (const [at, { target_name, file_name, actor_name }] of rows.entries()) {
     const told = { target_name, file_name, actor_name };

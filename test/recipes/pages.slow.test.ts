@@ -12,7 +12,7 @@ import { documentText } from '../support/markdown.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { blockOf } from './page.ts';
 
-/** What can be said of the recipes without the programs that they are for. */
+/** Checks the recipes without their programs. */
 
 const folder = fileURLToPath(new URL('../../docs/recipes/', import.meta.url));
 const pages = readdirSync(folder);
@@ -23,7 +23,7 @@ test('every page is in the table of recipes', () => {
   for (const page of pages) if (page !== 'README.md') assert.ok(table.includes(`(${page})`), page);
 });
 
-test('configurations in YAML are YAML, and what is sent goes to an endpoint that takes it', () => {
+test('configurations in YAML are valid, and use an existing endpoint', () => {
   const shippers = readdirSync(new URL('deploy/shippers', projectRoot)).map(
     (name) => `deploy/shippers/${name}`,
   );
@@ -39,7 +39,7 @@ test('configurations in YAML are YAML, and what is sent goes to an endpoint that
   for (const text of senders) assert.match(text, /Idempotency-Key"?[: ]+"?body/);
 });
 
-/** The event of a line of a log library. */
+/** The event of a log library's line. */
 function eventOf(line: string) {
   const event = mappedBy(mappingOf('json'), line);
   if (typeof event === 'string') assert.fail(event);

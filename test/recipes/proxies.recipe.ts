@@ -25,7 +25,7 @@ interface Call {
   readonly body?: string;
 }
 
-/** `caughtUp` looks at the metrics. */
+/** `caughtUp` reads the metrics. */
 const behindProxy = { TRUST_PROXY: '1', METRICS_PUBLIC: '1' };
 
 class Proxy {
@@ -39,7 +39,7 @@ class Proxy {
     this.program = program;
   }
 
-  /** Resolves with the head of the answer; its body is still to come. */
+  /** Resolves with the head of the answer, before its body. */
   open(path: string, { agent, method = 'GET', body }: Call = {}): Promise<IncomingMessage> {
     const headers = {
       'x-api-key': this.service.tenant.key,
@@ -111,12 +111,12 @@ for (const [name, variable, block, argumentsOf] of proxies) {
       try {
         await untilListening(front, program);
         await reachesService(proxy);
-        await tellsThePort(proxy);
-        if (name === 'nginx') await takesTheWebhook(proxy);
-        await takesEventsWithoutItsEngine(proxy);
+        await logsThePort(proxy);
+        if (name === 'nginx') await acceptsTheWebhook(proxy);
+        await acceptsEventsWithoutEngine(proxy);
         await keepsConnections(proxy);
         await survivesPauses(proxy);
-        await bringsExports(proxy);
+        await passesExports(proxy);
         await breaksWithTheService(proxy);
       } catch (error) {
         throw new Error(readFileSync(output, 'utf8').slice(-3000), { cause: error });
@@ -129,8 +129,8 @@ for (const [name, variable, block, argumentsOf] of proxies) {
   });
 }
 
-/** The client's port is in the access log, whatever the client says of itself. */
-async function tellsThePort(proxy: Proxy): Promise<void> {
+/** The access log has the client's port, despite forged headers. */
+async function logsThePort(proxy: Proxy): Promise<void> {
   const { status, port } = await proxy.ask('/api/v1/audit?limit=1');
   assert.equal(status, 200);
   await eventually('the line of the access log', async () => {
@@ -144,8 +144,8 @@ async function tellsThePort(proxy: Proxy): Promise<void> {
   assert.ok(!proxy.service.server.stdoutLines().some((line) => line.includes('198.51.100')));
 }
 
-/** What an API server of Kubernetes posts, with the query that it adds by itself; twice as after a lost answer. */
-async function takesTheWebhook(proxy: Proxy): Promise<void> {
+/** Posts what a Kubernetes API server posts, with its own query; twice, as after a lost answer. */
+async function acceptsTheWebhook(proxy: Proxy): Promise<void> {
   const events = new URL('../fixtures/adapters/kubernetes.json', import.meta.url);
   const before = await proxy.service.count();
   for (let n = 0; n < 2; n++) {
@@ -164,8 +164,8 @@ const reachesService = (proxy: Proxy): Promise<true> =>
     (await proxy.ask('/readyz')).status === 200 ? true : undefined,
   );
 
-/** While the engine is silent, `/readyz` answers after five seconds, and events are taken all the time. */
-async function takesEventsWithoutItsEngine(proxy: Proxy): Promise<void> {
+/** With a silent engine `/readyz` takes five seconds, and the proxy still passes events. */
+async function acceptsEventsWithoutEngine(proxy: Proxy): Promise<void> {
   const file = join(proxy.service.server.dataDir, 'engine.json');
   const { pid } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number };
   process.kill(pid, 'SIGSTOP');
@@ -180,7 +180,7 @@ async function takesEventsWithoutItsEngine(proxy: Proxy): Promise<void> {
   await reachesService(proxy);
 }
 
-/** A thousand clients that keep their connections get all their answers. */
+/** A thousand clients with open connections get all their answers. */
 async function keepsConnections(proxy: Proxy): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1000, maxFreeSockets: 1000 });
   for (let round = 0; round < 2; round++) {
@@ -190,7 +190,7 @@ async function keepsConnections(proxy: Proxy): Promise<void> {
   agent.destroy();
 }
 
-/** After a pause in which the service closes what is idle, no client is reset and nothing is stored twice. */
+/** After a pause in which the service closes idle connections, no client is reset and nothing is stored twice. */
 async function survivesPauses(proxy: Proxy): Promise<void> {
   const before = await proxy.service.count();
   const pauses = [0, 4_900, 7_900, 8_100, 10_000, 12_000, 13_000];
@@ -208,19 +208,19 @@ async function survivesPauses(proxy: Proxy): Promise<void> {
   );
   assert.deepEqual(new Set(answers.flat()), new Set([202]));
   await proxy.service.tenant.caughtUp();
-  // And one event of `caughtUp` itself.
+  // Plus one event of `caughtUp`.
   assert.equal((await proxy.service.count()) - before, answers.length * 2 + 1);
 }
 
-/** A hundred megabytes, as the service gives them without a proxy. */
-async function bringsExports(proxy: Proxy): Promise<void> {
+/** A hundred megabytes, the same as without a proxy. */
+async function passesExports(proxy: Proxy): Promise<void> {
   const extra = { text: 'x'.repeat(100_000) };
   for (let n = 0; n < 3; n++) {
     const events = Array.from({ length: 180 }, () => sourceEvent({ extra }));
     assert.equal((await proxy.post(events)).status, 202);
   }
   await proxy.service.tenant.caughtUp();
-  // The export itself is recorded, too, and not part of what it gives.
+  // The export itself is an event, too, but not in its own output.
   const total = await proxy.service.count();
   const { status, body } = await proxy.ask('/api/v1/audit/export');
   assert.equal(status, 200);
@@ -228,7 +228,7 @@ async function bringsExports(proxy: Proxy): Promise<void> {
   assert.equal(body.split('\n').length - 1, total);
 }
 
-/** A service that is killed in the middle of an export: the client sees it broken, and never a clean end. */
+/** The service is killed during an export: the client sees a broken answer, never a clean end. */
 async function breaksWithTheService(proxy: Proxy): Promise<void> {
   const answer = await proxy.open('/api/v1/audit/export');
   assert.equal(answer.statusCode, 200);

@@ -45,7 +45,7 @@ test(`rsyslog: ${total} messages over kills and silence, each once; what is refu
   try {
     await untilListening(input, shipper);
     const lines = Array.from({ length: total }, (_, n) => `<13>Mar  1 10:00:00 host app[7]: message ${n}`);
-    // Bytes that are no UTF-8, which rsyslog passes on.
+    // Bytes that are not UTF-8, which rsyslog passes on.
     await sendLines(input, ['<11>Mar  1 10:00:00 host app[7]: caf\u00e9', ...lines]);
     await holdThroughKills(service, total, 8_000);
     assert.match(readFileSync(join(folder, 'audit-send.log'), 'utf8'), /^dropped, 400: .*UTF-8.*caf/m);

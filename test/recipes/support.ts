@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 import { call, eventually } from '../support/http.ts';
 import { createTenant, startServer, type Tenant, type TestServer } from '../support/server.ts';
 
-/** Programs that others made, run on the configurations of our pages. */
+/** Other programs, run with the configurations of our pages. */
 
-/** Where a program is: named by the environment variable, or in PATH or the places of daemons. */
+/** Path of a program: from the environment variable, PATH, or directories of daemons. */
 export function findProgram(name: string, variable: string): string | undefined {
   const named = process.env[variable];
   if (named !== undefined) return named;
@@ -32,7 +32,7 @@ export interface Program {
   hasEnded(): boolean;
 }
 
-/** Starts a program that goes on until it is stopped; what it says goes to the file. */
+/** Starts a program whose output goes to a file. */
 export function startProgram(
   command: readonly string[],
   { output, env = {} }: { readonly output: string; readonly env?: Readonly<Record<string, string>> },
@@ -56,7 +56,7 @@ export function startProgram(
   };
 }
 
-/** A package that was unpacked somewhere and not installed has its libraries and modules beside it. */
+/** An unpacked package that is not installed has its libraries and modules beside it. */
 function unpacked(path: string): { readonly args: string[]; readonly env: Record<string, string> } {
   const libraries = join(dirname(dirname(path)), 'lib/syslog-ng');
   if (path.startsWith('/usr/sbin/')) return { args: [], env: {} };
@@ -64,7 +64,7 @@ function unpacked(path: string): { readonly args: string[]; readonly env: Record
   return { args: [`--module-path=${join(libraries, release)}`], env: { LD_LIBRARY_PATH: libraries } };
 }
 
-/** Starts syslog-ng on `syslog-ng.conf` of a folder, where all else of it goes, too; what it says is in `output`. */
+/** Starts syslog-ng on `syslog-ng.conf` of a folder, which gets all its files, with its output in `output`. */
 export function startSyslogNg(program: string, folder: string): Program {
   const { args, env } = unpacked(program);
   const files = ['cfgfile', 'persist-file', 'control', 'pidfile'].map(
@@ -74,7 +74,7 @@ export function startSyslogNg(program: string, folder: string): Program {
   return startProgram(command, { output: join(folder, 'output'), env });
 }
 
-/** A service on a port of its own that can be killed and come back, with an organization. */
+/** A service with an organization that can be killed and restarted on its port. */
 export class Service {
   readonly dataDir: string;
   readonly port: number;
@@ -100,13 +100,13 @@ export class Service {
     this.#tenant = this.#tenant?.with({ server }) ?? (await createTenant(server, 'recipes'));
   }
 
-  /** Kills it and starts it again. */
+  /** Kills and restarts it. */
   async killed(): Promise<void> {
     await this.server.kill('SIGKILL');
     await this.start();
   }
 
-  /** Stopped in the middle, as for a process that is swapped out, for longer than shippers wait. */
+  /** Suspends it, as a swapped-out process, for longer than shippers wait. */
   async silentFor(ms: number): Promise<void> {
     process.kill(this.server.pid, 'SIGSTOP');
     await new Promise((resolve) => setTimeout(resolve, ms));
@@ -118,7 +118,7 @@ export class Service {
     return answer.status === 200 ? (JSON.parse(answer.text) as { meta: { total: number } }).meta.total : 0;
   }
 
-  /** What matches of the message of each event, counted. */
+  /** Matches in the events' messages, counted. */
   async messages(pattern: RegExp): Promise<Map<string, number>> {
     const url = `${this.server.url}/api/v1/audit/export`;
     const answer = await call(url, { headers: { 'x-api-key': this.tenant.key } });
@@ -137,7 +137,7 @@ export class Service {
   }
 }
 
-/** Sends lines of one byte a character over TCP, as an application would to a syslog daemon, and resolves when the daemon has taken them. */
+/** Sends Latin-1 lines over TCP, as an application does to a syslog daemon; resolves when the daemon has them. */
 export function sendLines(port: number, lines: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1').once('error', reject);
@@ -158,8 +158,8 @@ export async function untilListening(port: number, program: Program): Promise<vo
 }
 
 /**
- * Lets a shipper bring `total` numbered messages while the service is silent for longer than it waits and killed
- * twice; then each must be there exactly once.
+ * A shipper delivers `total` numbered messages while the service is silent for longer than it waits, and killed
+ * twice; each must be stored once.
  */
 export async function holdThroughKills(service: Service, total: number, silenceMs: number): Promise<void> {
   const reached = (share: number) =>

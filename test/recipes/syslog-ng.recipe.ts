@@ -40,7 +40,7 @@ test(`syslog-ng: ${total} messages over kills and silence, each once; what is re
   try {
     await untilListening(input, shipper);
     const lines = Array.from({ length: total }, (_, n) => `<13>Mar  1 10:00:00 app[7]: message ${n}`);
-    // No service takes a time like that.
+    // The service refuses such a time.
     await sendLines(input, ['<11>2300-01-01T00:00:00+00:00 app[7]: too late', ...lines]);
     await holdThroughKills(service, total, 8_000);
     assert.match(readFileSync(join(folder, 'own.log'), 'utf8'), /drop[^]*400|400[^]*drop/i);

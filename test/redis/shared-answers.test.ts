@@ -120,7 +120,7 @@ describe('answers in Redis', { skip: skipWithoutRedis }, () => {
     assert.deepEqual(await one.find(id), expected);
   });
 
-  it('in a form that nobody knows count for none', async () => {
+  it('in an unknown form count as none', async () => {
     const id = randomUUID();
     await (await claimed(one, id)).answered(answer);
     await redis.overwrite('{"sent"');

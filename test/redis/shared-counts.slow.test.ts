@@ -9,7 +9,7 @@ import { SharedCounts } from '../../src/redis/shared-counts.ts';
 import { eventually } from '../support/http.ts';
 import { skipWithoutRedis, startRedis, type TestRedis } from '../support/redis.ts';
 
-/** What processes count together, as each of them sees it: two connections here stand for two processes. */
+/** Shared counts as each process sees them; two connections stand for two processes. */
 describe('counts in Redis', { skip: skipWithoutRedis }, () => {
   const lines: string[] = [];
   const note = (_: object, words: string) => void lines.push(words);
@@ -29,7 +29,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
       async () => (one.isReachable === isReachable && two.isReachable === isReachable) || undefined,
     );
 
-  /** Where Redis is too slow for a moment each process counts by itself: on a busy machine once more, with new names. */
+  /** While Redis is slow each process counts alone: on a busy machine the work is repeated with new names. */
   const undisturbed = async (work: (name: string) => Promise<void>) => {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -51,7 +51,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     await redis?.stop();
   });
 
-  test('a limit is used up by all together, to the last request, and each is told what is left', async () => {
+  test('all servers use up one limit, to the last request, and each returns the rest', async () => {
     await undisturbed(async (name) => {
       const processes = [ratesOf(one), ratesOf(two)];
       const rate = { requests: 20, windowMs: minute };
@@ -71,7 +71,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
       for (const [n, process] of processes.entries()) {
         assert.equal((await process.peek(`exact ${name}`, rate)).allowed, false);
         assert.equal((await process.peek(`another ${name}`, rate)).remaining, 19 - n);
-        // As a key that is given another rate: its window goes on.
+        // A key that gets another rate keeps its window.
         const { limit, remaining } = await process.consume(`another ${name}`, { ...rate, requests: 3 });
         assert.deepEqual([limit, remaining], [3, 2 - n]);
       }
@@ -89,7 +89,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     assert.equal((await second.consume('short', rate)).allowed, true);
   });
 
-  test('a window ends in time, also where the clock of the machine is set back in it', async (t) => {
+  test('a window ends in time, even if the clock is set back meanwhile', async (t) => {
     await undisturbed(async (name) => {
       const rates = ratesOf(one);
       const rate = { requests: 1, windowMs: 400 };
@@ -106,7 +106,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     });
   });
 
-  test('one that is known to be beyond its limit costs Redis nothing', async () => {
+  test('a caller known to exceed its limit causes no request to Redis', async () => {
     const rates = ratesOf(one);
     const rate = { requests: 1, windowMs: minute };
     await rates.consume('flood', rate);
@@ -119,7 +119,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     }
   });
 
-  test('failed passwords of an account count together, and its right one ends that for all', async () => {
+  test('failed passwords of an account are counted together, and the right one resets the count for all', async () => {
     const throttleOf = (counts: SharedCounts) =>
       new PasswordThrottle({
         accounts: counts.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
@@ -133,7 +133,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
       signedIn: false,
       caller: { signal: new AbortController().signal },
     });
-    /** How long the check was held. */
+    /** Delay of a check. */
     const checkOf =
       (scope: string) =>
       async (n: number, isRight = false) => {
@@ -153,7 +153,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
         assert.ok(held >= ms - 2, `check ${n} was held for ${held} ms, not ${ms}`);
       }
       assert.ok((await check(3, true)) >= 318);
-      // Ten more are free: none of them waits for the half second that would be next.
+      // Ten others do not wait for the next delay of half a second.
       for (let n = 0; n < 10; n++) await check(n);
       assert.ok((await check(0)) >= 38);
     });
@@ -163,7 +163,7 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     assert.match(texts, /auditlog:account:/);
   });
 
-  test('a change that another process was faster with is made again: none is lost', async () => {
+  test('a change that loses a race is repeated: none is lost', async () => {
     const records = [one, two].map((counts) =>
       counts.records<Account>('account', (nowMs) => new OwnAccounts({ nowMs })),
     );
@@ -186,10 +186,10 @@ describe('counts in Redis', { skip: skipWithoutRedis }, () => {
     });
   });
 
-  test('while Redis stands still nobody waits long, each counts for itself, and it is found again', async () => {
+  test('while Redis hangs waits are short, each server counts alone, and it reconnects', async () => {
     const [first, second] = [ratesOf(one), ratesOf(two)];
     const rate = { requests: 2, windowMs: minute };
-    /** Timers fire in order, however busy the machine is: what takes longer than `ms` comes second. */
+    /** Timers fire in order on any machine: work slower than `ms` comes second. */
     const within = async <T>(ms: number, work: Promise<T>): Promise<T> => {
       const late = sleep(ms).then(() => assert.fail(`it took more than ${ms} ms`));
       return Promise.race([work, late]);

@@ -157,7 +157,7 @@ describe('a sign-in at a provider', () => {
     assert.equal(issuer.tokenRequest.get('code_verifier'), attempt.verifier);
   });
 
-  test('asks for what the ID token lacks; an address and whether it is verified come from one place', async () => {
+  test('requests claims missing in the ID token; address and verification have one source', async () => {
     issuer.claims = { email_verified: true };
     issuer.userinfo = { email: 'other@x.example', email_verified: false, groups: ['g'] };
     const who = await finish(query(), { ...wanted, roleClaim: 'groups' });
@@ -169,7 +169,7 @@ describe('a sign-in at a provider', () => {
     await refused('invalid');
   });
 
-  test('what does not fit is refused, whatever it is', async () => {
+  test('any mismatch is refused', async () => {
     await refused('invalid', () => finish(query({ state: 'x' })));
     await refused('invalid', () => finish(query({ state: undefined })));
     await refused('invalid', () => finish(query({ iss: 'https://other.example' })));
@@ -217,7 +217,7 @@ describe('a sign-in at a provider', () => {
 });
 
 describe('a provider that is not as it should be', () => {
-  test('one that says it is another, or a pattern, or over plain HTTP elsewhere', async () => {
+  test('with another issuer, a pattern, or plain HTTP elsewhere', async () => {
     for (const metadata of [{ issuer: 'https://other.example' }, { issuer: `${issuer.url}/{tenantid}` }]) {
       issuer.metadata = metadata;
       provider = new Provider({ issuer: issuer.url, clientId: 'client', clientSecret: undefined });
@@ -225,7 +225,7 @@ describe('a provider that is not as it should be', () => {
     }
   });
 
-  test('what it is is asked once, a failure is not kept, and waits and answers are bounded', async () => {
+  test('its metadata is requested once, failures are not cached, and waits and answers are bounded', async () => {
     issuer.discovery = (response) => void response.writeHead(500).end();
     await refused('provider', () => provider.begin(attempt, 'openid'));
     issuer.discovery = (response) =>

@@ -5,20 +5,20 @@ import { fileURLToPath } from 'node:url';
 import { temporaryDirectory } from '../support/directories.ts';
 import { projectRoot } from '../support/project-root.ts';
 import type { Plan } from './plan.ts';
-import type { Told } from './play.ts';
+import type { Message } from './play.ts';
 import type { Outcome } from './runner.ts';
 
-/** Where a run goes on, and for how long at most. */
+/** The directory of a run, and its time limit. */
 export interface Apart {
   readonly say: (line: string) => void;
-  /** The project whose service is played. */
+  /** The project whose service is tested. */
   readonly root?: string;
   readonly msMax?: number;
 }
 
 /**
- * Plays a plan in a process of its own, whose files are all in one directory: when it has ended nothing is left of it, so
- * runs can follow each other for hours. One that was ended, for whatever reason, has failed at the simulator itself.
+ * Plays a plan in its own process, with all files in one directory that is removed at the end, so runs can follow
+ * each other for hours. If the process is killed, the simulator has failed.
  */
 export async function playApart(plan: Plan, { say, root, msMax }: Apart): Promise<Outcome> {
   const directory = await temporaryDirectory();
@@ -31,9 +31,9 @@ export async function playApart(plan: Plan, { say, root, msMax }: Apart): Promis
   const timer = msMax === undefined ? undefined : setTimeout(() => child.kill(), msMax);
   try {
     return await new Promise<Outcome>((resolve) => {
-      child.on('message', (told: Told) => {
-        if ('line' in told) return say(told.line);
-        resolve(told.outcome);
+      child.on('message', (message: Message) => {
+        if ('line' in message) return say(message.line);
+        resolve(message.outcome);
         child.disconnect();
       });
       child.once('exit', (code, signal) => {

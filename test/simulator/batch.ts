@@ -2,12 +2,12 @@ import type { ModelEvent } from './model.ts';
 
 type Fields = Pick<Batch, 'number' | 'events' | 'headers' | 'body' | 'idempotencyKey'>;
 
-/** How the events of one request fared. While nobody knows, each of its persons waits (`pending`). */
+/** The events of one request. While its result is unknown, each of its persons waits (`pending`). */
 export class Batch {
   readonly number: number;
   /** In the order of the body. */
   readonly sent: readonly ModelEvent[];
-  /** Without those that the service has refused. */
+  /** Without refused ones. */
   events: readonly ModelEvent[];
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -15,7 +15,7 @@ export class Batch {
   answer: string | undefined;
   /** A file may be stored in part. */
   isWhole = true;
-  /** Whether its Idempotency-Key is known for certain: not where a file of the log was lost. */
+  /** Its Idempotency-Key is surely known: not after the loss of a file of the log. */
   isRemembered = true;
   #state: 'maybe' | 'stored' | 'absent' = 'maybe';
 
@@ -29,7 +29,7 @@ export class Batch {
     this.#wait(1);
   }
 
-  /** `maybe`: no answer came, or what was stored may be lost. All of it is stored, or nothing. */
+  /** `maybe`: no answer, or the events may be lost. All of it is stored, or nothing. */
   get state(): 'maybe' | 'stored' | 'absent' {
     return this.#state;
   }
@@ -39,13 +39,13 @@ export class Batch {
     this.#state = state;
   }
 
-  /** From now on nobody knows, until it is looked for at rest. */
+  /** Its result is unknown until the next check at rest. */
   doubt(): void {
     if (this.#state !== 'maybe') this.#wait(1);
     this.#state = 'maybe';
   }
 
-  /** To send it again may store it: not where a person of it has been taken out meanwhile. */
+  /** A repeat may store it, unless one of its persons was erased meanwhile. */
   get isRepeatable(): boolean {
     return (
       this.#state === 'stored' ||

@@ -10,7 +10,7 @@ import { dayMicros, type ModelEvent, type ModelOrganization, names, type Person 
 
 /** Source events, each with its id in it. */
 
-/** Stands in every secret: nothing that the service says or stores may have it. */
+/** Part of every secret: no answer and no file may have it. */
 export const secretMark = 'hush-hush-';
 
 export const idPattern = /sim=([a-z0-9]+)\.(\d+)\.(\d+)=/g;
@@ -28,7 +28,7 @@ interface Place {
   readonly index: number;
   readonly beganMicros: number;
   readonly ageDays: number;
-  /** Its body has a line for each event: one that is no JSON harms no other. */
+  /** The body has a line for each event, so invalid JSON affects no other. */
   readonly isLines?: boolean;
 }
 
@@ -39,14 +39,14 @@ function uuid(draw: Draw): string {
   return `${hex(8)}-${hex(4)}-4${hex(3)}-a${hex(3)}-${hex(12)}`;
 }
 
-/** Times are few, so that many events share one and the order of ingest decides. */
+/** Few distinct times, so that many events share one and the order of ingest decides. */
 function microsOf(draw: Draw, { beganMicros, ageDays }: Place): number {
   const middleOfDay = Math.floor(beganMicros / dayMicros) * dayMicros + 12 * hourMicros - ageDays * dayMicros;
   return middleOfDay + (draw.chance(0.5) ? draw.int(0, 5) : draw.int(0, 1_000_000_000));
 }
 
 const actions = [1001, 1002, 2000, 2001, 2003, 3001, 6001, 9999, -7, 9_007_199_254_740_991];
-/** Codes by which the service states policies, holds and erasures: from a body they are events like any other. */
+/** Codes of the service's own policies, holds and erasures; from a producer they are ordinary events. */
 const statements = [5013, 5014, 5015, 5016];
 
 const fillerOf = ({ slug }: ModelOrganization, bytes: number): string =>
@@ -85,7 +85,7 @@ function isDoubled(node: Node): boolean {
   return new Set(names).size < names.length || node.members.some(({ value }) => isDoubled(value));
 }
 
-/** An event of any members, with its id in `extra`. */
+/** A random event with its id in `extra`. */
 function richTree(draw: Draw, id: string, micros: number): Node {
   const arbitrary = eventNode({ fromMicros: micros, lengthMicros: 1 });
   const [drawn] = fc.sample(arbitrary, { seed: draw.int(0, 1e9), numRuns: 1 });
@@ -110,13 +110,13 @@ function richTree(draw: Draw, id: string, micros: number): Node {
 function richText(draw: Draw, place: Place, id: string, micros: number): string {
   const tree = richTree(draw, id, micros);
   const gap = draw.chance(0.3) ? ' ' : '';
-  // Of doubled names the ways out may take different ones.
+  // Readers may choose different ones of doubled names.
   return isDoubled(tree) || memberOf(memberOf(memberOf(tree, 'message'), 'extra'), 'sim') === undefined
     ? plainText(draw, place, id, micros, 'plain', [], uuid(draw))
     : printTree(tree, () => gap);
 }
 
-/** What the service must make of bytes; undefined: it must refuse them. */
+/** The service's result for these bytes; undefined: it must refuse them. */
 function expectedOfBytes(bytes: Buffer, hides: (name: string) => boolean): Expected | undefined {
   if (!isUtf8(bytes)) return undefined;
   try {
@@ -129,8 +129,8 @@ function expectedOfBytes(bytes: Buffer, hides: (name: string) => boolean): Expec
 type Damaged = Pick<ModelEvent, 'damaged' | 'text' | 'micros' | 'ageDays'>;
 
 /**
- * An event that was damaged in its structure or in its bytes. Undefined where nothing would tell it any more, where it
- * would damage the whole body, or where its new time is one at which a retention that is drawn ends.
+ * Damages an event's structure or bytes. Undefined if its id is lost, the whole body would be damaged, or its new
+ * time is near the end of a drawn retention.
  */
 function damagedParts(draw: Draw, place: Place, id: string, micros: number): Damaged | undefined {
   const { organization, isLines = false, beganMicros } = place;
@@ -158,7 +158,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Spellings that some places take for one: in other letters, of other characters, or with what is escaped on the way. */
+/** Spellings that some code may confuse: other letters, other characters, escaped ones. */
 const ids = ['id-1', 'ID-1', 'id-2', 'Ω', 'ω', '7'];
 const users = [
   'ΣΊΣΥΦΟΣ@ΕΛΛΆΔΑ.gr',
@@ -197,7 +197,7 @@ const addresses = [
   'AWS Internal',
 ];
 
-/** Who did what to which file from where, in few values and in any form, so that filters find some and not all. */
+/** Actor, action, file and address from few values in any form, so that filters match some events. */
 function messageParts(draw: Draw, { organization }: Place, persons: readonly Person[]): object {
   const usual = `user-${draw.int(1, 5)}@${organization.slug}.example`;
   const email = persons[0]?.email ?? (draw.chance(0.2) ? draw.pick(users) : usual);
@@ -230,7 +230,7 @@ function plainText(
   return JSON.stringify({
     ...(isSecret && { password: token, 'Session Token': [token] }),
     level: draw.pick(['INFO', 'WARN', 'ERROR', 'other']),
-    // A member that is kept and not shown: answers stay small.
+    // Stored but not shown, so answers stay small.
     ...(kind === 'large' && {
       attachment: fillerOf(place.organization, draw.int(limits.largeEventBytes / 2, limits.largeEventBytes)),
     }),

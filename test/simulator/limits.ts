@@ -1,45 +1,51 @@
-/** Bounds of the simulator. Times are those of a quiet machine; `patiently` makes them longer on a busy one. */
+/** Bounds of the simulator, for a quiet machine; `patiently` extends times on a busy one. */
 export const limits = {
-  /** Rounds of a run, unless `--steps` says otherwise. */
+  /** Default of `--steps`. */
   roundsDefault: 16,
-  /** Operations that run at the same time. */
+  /** Concurrent operations. */
   lanesMax: 4,
-  /** Between two looks at everything. */
+  /** Rounds between two complete checks. */
   roundsBetweenQuietPoints: 4,
-  /** Into a round, a fault comes at most so late. */
+  /** A fault strikes at most this long after the round's beginning. */
   faultAfterMsMax: 1_200,
-  /** A request, a command, a whole operation: what takes longer does not end. */
+  /** A request, a command or an operation that takes longer has failed. */
   requestMsMax: 20_000,
   commandMsMax: 40_000,
   operationMsMax: 120_000,
-  /** What was acknowledged is read back, what stood still goes on. A forgotten claim held the feed for ten minutes. */
+  /**
+   * Acknowledged events are readable, and stalled work continues. A forgotten claim once held the feed for ten
+   * minutes.
+   */
   readableMsMax: 30_000,
-  /** What was sent without an answer comes by then, or never. */
+  /** Unanswered events appear within this time, or never. */
   unansweredMs: 2_000,
-  /** Events of other organizations are covered by a checkpoint, whatever happens to one. */
+  /** A checkpoint covers events of other organizations, even if one organization's tree has stopped. */
   evidenceMsMax: 30_000,
-  /** Until a revocation, a policy or an erasure is known everywhere, with what was read ahead for followers. */
+  /** Until all servers and followers know a revocation, a policy or an erasure. */
   graceMs: 7_000,
-  /** Factor at which a busy machine is no excuse any more. */
+  /** A machine busier than this factor does not excuse slowness. */
   slownessMax: 4,
   smallBatchEvents: 40,
   largeBatchEvents: 2_000,
   hugeBatchEvents: 20_000,
   bigEventBytes: 200_000,
-  /** Ten megabytes are a granule of the engine, so one has 11 to 22 of these, and a request brings more than one. */
+  /** A granule of the engine has ten megabytes, so 11 to 22 of these; a request has more than one granule. */
   largeEventBytes: 900_000,
   largeEvents: 40,
-  /** Of one run: more would make each look at everything too long. */
+  /** In one run: more would make each check too long. */
   eventsOfRunMax: 45_000,
-  /** Repeats of one request that are sent at once. */
+  /** Concurrent repeats of one request. */
   repeatsAtOnce: 24,
-  /** Pages that are read at once, of two organizations. */
+  /** Concurrent pages of two organizations. */
   pagesAtOnce: 12,
-  /** Of a service whose every request has ended. */
+  /** Of a service without requests. */
   openFilesMax: 1_500,
-  /** The engine keeps what it has merged for two to three minutes, some hundred files for each write: 11,200 were seen after 107 s. */
+  /**
+   * The engine keeps merged parts for two to three minutes, some hundred files a write: 11,200 were seen after 107
+   * s.
+   */
   dataFilesMax: 40_000,
-  /** Merged and replaced parts of the engine go after two minutes, when they are next cleaned. */
+  /** The engine removes merged and replaced parts at its next cleaning after two minutes. */
   erasedFilesMs: 200_000,
   cleaningMs: 60_000,
   diskBytes: 4 * 1024 ** 3,

@@ -8,20 +8,20 @@ import { OwnEvents } from './own-events.ts';
 import { patiently } from './waiting.ts';
 
 /**
- * What must be true, in the plainest form: lists and flags in memory. It knows nothing of segments, processes or
- * tables, only of what was asked and what was answered.
+ * The expected state, as lists and flags in memory. It knows only requests and answers, no segments, processes or
+ * tables.
  */
 
 export const names = { appName: 'App', vendorName: 'Vendor', productName: 'Product' };
 export const dayMicros = 86_400_000_000;
 
-/** One event that was sent. */
+/** A sent event. */
 export interface ModelEvent {
-  /** Stands in its text, so that every way out can be told by it: `sim=slug.batch.index=`. */
+  /** Part of its text, so that each answer shows it: `sim=slug.batch.index=`. */
   readonly id: string;
-  /** As it was sent. */
+  /** As sent. */
   readonly text: string;
-  /** The bytes of one that was damaged: the service may refuse it. */
+  /** Damaged bytes, which the service may refuse. */
   readonly damaged?: Buffer;
   readonly micros: number;
   /** Whole days from its time to the beginning of the run, always far from a multiple of 100. */
@@ -33,7 +33,7 @@ export interface ModelEvent {
 export interface Person {
   readonly email: string;
   state: 'here' | 'erasing' | 'erased';
-  /** Requests that have this person and whose end is not known. */
+  /** Requests with this person whose result is unknown. */
   pending: number;
   pseudonym?: string;
 }
@@ -41,12 +41,12 @@ export interface Person {
 export interface ModelKey {
   readonly id: string;
   text: string;
-  /** Secrets that a rotation ended at once. */
+  /** Secrets that a rotation ended immediately. */
   readonly ended: string[];
   readonly scopes: string;
   state: 'good' | 'revoked' | 'unsure';
-  /** The event that tells its end, where nobody knows whether it has ended. */
-  endTold?: string;
+  /** The event of its end, if it is unknown whether it ended. */
+  endEvent?: string;
 }
 
 export interface ModelUser {
@@ -55,7 +55,7 @@ export interface ModelUser {
   readonly role: 'admin' | 'auditor' | 'member';
   cookie: string;
   state: 'good' | 'disabled' | 'unsure';
-  endTold?: string;
+  endEvent?: string;
 }
 
 /** Users, keys and the name of an organization. */
@@ -75,9 +75,9 @@ export interface Control {
   readonly name: string;
 }
 
-/** An event in the form that readers are shown, without what differs from reading to reading. */
+/** An event as shown to readers, without what differs between readings. */
 export interface Shown {
-  /** With the texts of persons who were erased replaced. */
+  /** With erased persons replaced. */
   readonly source: string;
   readonly expected: Expected;
 }
@@ -86,34 +86,34 @@ export class ModelOrganization {
   readonly slug: string;
   readonly id: string;
   state: 'here' | 'deleting' | 'deleted' = 'here';
-  /** Something of it was changed past the service: nobody may call it healthy any more. */
+  /** Set if it was changed behind the service: it may not be called healthy any more. */
   tampered: string | undefined;
   days: number | undefined;
-  /** Its setting, as commands write it: what it is kept by may be another for a while. */
+  /** The setting, as written in commands; the policy may differ for a while. */
   retention = 'default';
   hadRetention = false;
   held = false;
-  /** A change of the policy whose end is not known. */
+  /** The result of a change of the policy is unknown. */
   isPolicyUnknown = false;
-  /** Until then a change of it may not be known everywhere. */
+  /** Until then servers may not know a change of it. */
   policyKnownAtMs = 0;
   readonly keys: ModelKey[] = [];
   readonly users: ModelUser[] = [];
-  /** Of a program that makes and ends users. */
+  /** Of the directory. */
   scimKey: string | undefined;
-  /** As an administrator saw it at the last rest. */
+  /** As an administrator saw it when last at rest. */
   control: Control = { users: [], keys: [], name: '' };
   /** Changes since then. */
   readonly asked: AskedChange[] = [];
   readonly persons: Person[] = [];
   readonly batches: Batch[] = [];
   readonly events = new Map<string, { readonly event: ModelEvent; readonly batch: Batch }>();
-  /** Events that were over once: they may be gone for good. */
+  /** Events that had expired at some time: they may have been removed. */
   readonly everExpired = new Set<string>();
-  /** Events that are gone: their rows were taken away past the service, or with files of the log. */
+  /** Events whose rows were removed behind the service, or with files of the log. */
   readonly removed = new Set<string>();
   readonly own = new OwnEvents();
-  /** The order that the first follower saw; all others must see the same. */
+  /** The first follower's order, which all others must match. */
   readonly order: string[] = [];
   #usersAsked = 0;
   readonly hides: (name: string) => boolean;
@@ -125,7 +125,7 @@ export class ModelOrganization {
     this.hides = hides;
   }
 
-  /** Numbers of users are not used again: one whose making a fault has cut short may be there. */
+  /** Numbers of users are never reused: a user may exist although a fault interrupted the request. */
   nextUser(): number {
     return this.#usersAsked++;
   }
@@ -135,7 +135,7 @@ export class ModelOrganization {
     for (const event of batch.events) this.events.set(event.id, { event, batch });
   }
 
-  /** Takes out what an answer names as refused. */
+  /** Removes the events that an answer refused. */
   refuse(batch: Batch, refused: ReadonlySet<ModelEvent | undefined>): void {
     if (refused.size === 0) return;
     batch.events = batch.sent.filter((event) => !refused.has(event));
@@ -143,7 +143,7 @@ export class ModelOrganization {
     for (const event of batch.events) this.events.set(event.id, { event, batch });
   }
 
-  /** What readers must be shown of an event now. */
+  /** The form that readers must get now. */
   shown(event: ModelEvent): Shown {
     const [actor] = event.persons;
     const erased = event.persons.filter(({ pseudonym }) => pseudonym !== undefined);
@@ -168,7 +168,7 @@ export class ModelOrganization {
     return this.isPolicyUnknown || Date.now() < this.policyKnownAtMs;
   }
 
-  /** `aheadDays`: how far the service's clock is ahead, by which it may hide what is not over. */
+  /** `aheadDays`: how far the service's clock is ahead, so it may hide events that have not expired. */
   visibility(event: ModelEvent, aheadDays: number): 'must' | 'may' | 'never' {
     if (this.removed.has(event.id)) return 'never';
     if (this.policyUnsure) return 'may';
@@ -179,7 +179,7 @@ export class ModelOrganization {
     return isNearlyOver ? 'may' : 'must';
   }
 
-  /** Another policy than before: until it is known everywhere either may be shown. */
+  /** Until servers know the new policy, events of either may be shown. */
   policyBegins(): void {
     this.policyKnownAtMs = Date.now() + patiently(limits.graceMs);
     this.isPolicyUnknown = false;
@@ -187,7 +187,7 @@ export class ModelOrganization {
     this.noteExpired();
   }
 
-  /** Notes what the policy of this moment ends. */
+  /** Notes the events that have expired by the present policy. */
   noteExpired(): void {
     if (this.days === undefined || this.held) return;
     for (const { event } of this.events.values())
@@ -208,7 +208,7 @@ export class ModelOrganization {
     return { 'x-api-key': draw.pick(writers).text, 'content-type': contentType };
   }
 
-  /** Good keys to write with. */
+  /** Valid keys to write with. */
   get writes(): boolean {
     return this.goodKeys.some(({ scopes }) => scopes.includes('write'));
   }
@@ -216,7 +216,7 @@ export class ModelOrganization {
 
 export class Model {
   readonly organizations: ModelOrganization[] = [];
-  /** The moment that ages are counted from, Unix microseconds. */
+  /** Ages count from this moment, Unix microseconds. */
   readonly beganMicros: number;
   #batches = 0;
   #slugs = 0;

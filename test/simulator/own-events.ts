@@ -1,6 +1,6 @@
 type Words = string | RegExp;
 
-/** What an event of the service itself says: the code of the act, and its words. How many were erased is not held. */
+/** Code and words of an event of the service, without the number of erased events. */
 export function ownEventOf(text: string): string {
   const { activity_id, message, actor } = JSON.parse(text) as {
     readonly activity_id: number;
@@ -8,35 +8,35 @@ export function ownEventOf(text: string): string {
     readonly actor: { readonly user?: { readonly name?: string } };
   };
   const words = message.replace(/from \d+ events$/, 'from events').replace(/ from a backup of .*/, '');
-  // What the service does of its own accord.
+  // Activity of the service itself.
   return `${activity_id} ${words}${actor.user?.name === 'auditlog' ? ' by itself' : ''}`;
 }
 
 /** Retention plans and cancels removals whenever something has expired. */
 const plannedRemoval = /^501[78] Removal of \d+ expired events of \S+ (?:planned|cancelled) by itself$/;
 
-/** Events that the service has to record of itself, for one organization. */
+/** Events that the service must record about itself, for one organization. */
 export class OwnEvents {
   #must: string[] = [];
   readonly #may: Words[] = [];
 
-  /** Exactly one event tells it. */
+  /** Exactly one event. */
   must(what: string): void {
     this.#must.push(what);
   }
 
-  /** So many more events may tell it: nobody knows whether it was done, or how often it is said. */
+  /** Up to `times` more events: it is unknown whether it was done, or how often it was recorded. */
   may(what: Words, times = 1): void {
     for (let n = 0; n < times; n++) this.#may.push(what);
   }
 
-  /** What somebody did, or wanted to: then it is done, or not. */
+  /** `isSure`: it was done; otherwise it may have been. */
   note(what: string, isSure: boolean): void {
     if (isSure) this.must(what);
     else this.may(what);
   }
 
-  /** Those that nobody has been given yet may be lost. */
+  /** Events that no follower has got yet may be lost. */
   doubt(seen: readonly string[]): void {
     const lost = without(this.#must, seen);
     this.#must = without(this.#must, lost);
@@ -47,7 +47,7 @@ export class OwnEvents {
     return without(this.#must, seen);
   }
 
-  /** Those that nobody has caused. */
+  /** Events without a cause. */
   unexplained(seen: readonly string[]): readonly string[] {
     const may = [...this.#may];
     return without(seen, this.#must).filter((what) => {
@@ -59,7 +59,7 @@ export class OwnEvents {
   }
 }
 
-/** What is left of a list once each of the others is taken out of it once. */
+/** A list without one occurrence of each of the others. */
 function without(list: readonly string[], others: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const one of others) counts.set(one, (counts.get(one) ?? 0) + 1);

@@ -1,46 +1,49 @@
 import { Draw } from './draw.ts';
 import { limits } from './limits.ts';
 
-/** One operation or fault, and the seed of all that it draws. */
+/** An operation or fault, and the seed of its draws. */
 export interface Step {
   readonly operation: string;
   readonly seed: number;
-  /** Of a fault: how long after the beginning of its round. */
+  /** Of a fault: time after the round's beginning. */
   readonly afterMs?: number;
-  /** Of a fault that has struck: how many answers its round had had. It strikes there again, on a machine of any speed. */
+  /**
+   * Of a fault that has struck: number of the round's answers before. It strikes there again, at any speed of the
+   * machine.
+   */
   readonly afterAnswers?: number;
 }
 
-/** Steps that begin together. A fault comes while they are under way. */
+/** Steps that begin together. A fault strikes during them. */
 export interface Round {
   readonly steps: readonly Step[];
   readonly fault?: Step;
-  /** Everything is looked at afterwards. */
+  /** Followed by a complete check. */
   readonly isQuiet: boolean;
 }
 
 export interface Plan {
   readonly seed: number;
   readonly rounds: readonly Round[];
-  /** A request that fails is no finding: to see what lies behind such failures. */
+  /** Failed requests are no findings: to find faults behind them. */
   readonly toleratesFailures?: boolean;
 }
 
-/** What a plan is drawn from. `alone`: nothing else is under way meanwhile. */
+/** What a plan is drawn from. `alone`: nothing runs beside it. */
 export interface Drawable {
   readonly name: string;
   readonly weight: number;
   readonly kind: 'actor' | 'fault' | 'alone';
 }
 
-/** How often an operation comes in a run, beside how often it usually does. `narrow` leaves most out. */
+/** Frequencies of an operation in a run, relative to its weight. `narrow` omits most. */
 const factors = { chosen: [0.5, 1, 1, 2], wide: [0, 0.5, 1, 1, 2, 4], narrow: [0, 0, 0, 1] } as const;
-/** What has at least this weight is in every narrow run: without events there is nothing to do. */
+/** Operations of at least this weight are in every narrow run: without events there is nothing to do. */
 const weightOfUsual = 4;
 
 /**
- * What each run can do differs: some things not at all, some more often. Two that hide each other's faults are apart in
- * some runs, and two that must meet often do so in others (swarm testing), most of all in those that have few.
+ * Each run omits some operations and repeats others. Two that hide each other's faults are apart in some runs, and
+ * two that must meet often do so in others (swarm testing), mostly in narrow ones.
  */
 function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[], breadth: keyof typeof factors): T[] {
   return all
@@ -54,7 +57,7 @@ function swarmOf<T extends Drawable>(draw: Draw, all: readonly T[], breadth: key
 const shareOfAlone = 0.2;
 const shareOfFaults = 0.35;
 
-/** `areChosen`: somebody has named the operations, so none is left out. */
+/** `areChosen`: by `--only`, so none is omitted. */
 export function planOf(
   seed: number,
   roundCount: number,
@@ -62,7 +65,7 @@ export function planOf(
   areChosen: boolean = false,
 ): Plan {
   const draw = new Draw(seed);
-  // Of seeds that follow each other, as those of a long run, two are narrow and two wide.
+  // Of consecutive seeds, two are narrow and two wide.
   const breadth = areChosen ? 'chosen' : seed % 4 < 2 ? 'narrow' : 'wide';
   const kinds = (kind: Drawable['kind']) =>
     swarmOf(

@@ -32,7 +32,7 @@ const root = fileURLToPath(projectRoot);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const sayWithin = (line: string): void => say(`  ${line}`);
 
-/** The copy has what git knows; the packages are those of the original. */
+/** The copy has the files of git; the packages are the original's. */
 async function copySources(): Promise<string> {
   const copy = await temporaryDirectory();
   const { stdout } = spawnSync('git', ['ls-files', '-z'], {
@@ -58,7 +58,7 @@ async function plant(copy: string, { edits }: PlantedFault): Promise<void> {
   if (status !== 0) throw new Error(`the planted fault cannot be built: ${stdout}${stderr}`);
 }
 
-/** Runs with a planted fault until a check that is about it fails; what another check finds is said and passed over. */
+/** Runs with a planted fault until the right check fails; findings of other checks are printed and skipped. */
 async function find(
   copy: string,
   fault: PlantedFault,

@@ -1,14 +1,14 @@
 import type { Plan } from './plan.ts';
 import { type Outcome, runPlan } from './runner.ts';
 
-/** The process of one run (`apart.ts`): takes a plan, says what it does, and what came of it. Ends with whoever began it. */
+/** The process of one run (`apart.ts`): reads a plan, prints its steps and the outcome. Ends with its parent. */
 
-/** What it tells. */
-export type Told = { readonly line: string } | { readonly outcome: Outcome };
+/** Its messages. */
+export type Message = { readonly line: string } | { readonly outcome: Outcome };
 
-const tell = (told: Told): void => void process.send?.(told);
+const post = (message: Message): void => void process.send?.(message);
 
 process.once('disconnect', () => process.exit(1));
 process.once('message', (plan: Plan) => {
-  void runPlan(plan, (line) => tell({ line })).then((outcome) => tell({ outcome }));
+  void runPlan(plan, (line) => post({ line })).then((outcome) => post({ outcome }));
 });

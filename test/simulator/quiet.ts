@@ -23,7 +23,7 @@ import { limits } from './limits.ts';
 import { patiently, until } from './waiting.ts';
 import type { World } from './world.ts';
 
-/** The follower whose order is the order. */
+/** The follower that defines the order. */
 export function firstFollower(world: World, organization: ModelOrganization): Follower {
   const known = world.followers.get(organization.slug)?.[0];
   if (known !== undefined) return known;
@@ -33,8 +33,8 @@ export function firstFollower(world: World, organization: ModelOrganization): Fo
 }
 
 /**
- * An event that nearly all others come before: those that another process has taken a moment ago may have higher numbers,
- * and so may all that it has taken while a segment of this one waits for the engine.
+ * Posts an event behind nearly all others: events that another process took a moment ago may have higher numbers,
+ * and so may all that it took while a segment of this one waits.
  */
 async function postLast(world: World, organization: ModelOrganization, draw: Draw): Promise<string> {
   return until(
@@ -51,7 +51,7 @@ async function postLast(world: World, organization: ModelOrganization, draw: Dra
   );
 }
 
-/** The first event that was acknowledged and has not come. Of what may have expired or is gone nothing is said. */
+/** The first acknowledged event that the follower has not got. Expired and removed events do not count. */
 function missing(organization: ModelOrganization, first: Follower): string | undefined {
   if (organization.policyUnsure) return undefined;
   for (const { state, isWhole, events, number } of organization.batches) {
@@ -66,7 +66,7 @@ function missing(organization: ModelOrganization, first: Follower): string | und
   return undefined;
 }
 
-/** Follows the feed until all that was acknowledged has come, and what nobody answered has had its time. */
+/** Follows the feed until all acknowledged events have come, and unanswered ones have had time to come. */
 async function followAll(world: World, organization: ModelOrganization, draw: Draw): Promise<Follower> {
   const first = firstFollower(world, organization);
   await first.sees(world, await postLast(world, organization, draw));
@@ -85,7 +85,7 @@ async function followAll(world: World, organization: ModelOrganization, draw: Dr
   return first;
 }
 
-/** What came of requests that nobody answered: all of their events are there, or none. */
+/** Resolves unanswered requests: all of their events exist, or none. */
 function settle(organization: ModelOrganization, first: Follower): void {
   for (const batch of organization.batches) {
     const there = batch.events.filter(({ id }) => first.has(id)).length;
@@ -96,14 +96,13 @@ function settle(organization: ModelOrganization, first: Follower): void {
         () => `request ${batch.number} of ${organization.slug}: ${there} of ${batch.events.length} events`,
       );
       batch.end(there > 0 ? 'stored' : 'absent');
-      // Of what may be there in part, the rest is gone.
       if (there > 0) for (const { id } of batch.events) if (!first.has(id)) organization.removed.add(id);
     }
   }
   organization.order.splice(0, organization.order.length, ...first.seen);
 }
 
-/** Each act that succeeded is one event of the service itself, and there are no others. */
+/** Each successful act has one event of the service, and there are no others. */
 async function checkOwn(world: World, { slug, id, own }: ModelOrganization, first: Follower): Promise<void> {
   await until(
     'what the service does is recorded',
@@ -128,7 +127,7 @@ async function checkOwn(world: World, { slug, id, own }: ModelOrganization, firs
 async function checkFeeds(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {
   const first = await followAll(world, organization, draw);
   await checkOwn(world, organization, first);
-  // Of what is over by now an early follower has more than a late one.
+  // An early follower has more of the expired events than a late one.
   const mayDiffer = organization.everExpired.size + organization.removed.size > 0;
   for (const other of world.followers.get(organization.slug)?.slice(1) ?? []) {
     const differs = (): number => first.seen.findIndex((id, place) => id !== other.seen[place]);
@@ -146,12 +145,12 @@ async function checkFeeds(world: World, organization: ModelOrganization, draw: D
   }
 }
 
-/** Until the feed of each organization has been read to an end that comes after everything. */
+/** Resolves when each feed has been read up to an event behind all others. */
 export async function untilAllSeen(world: World, draw: Draw): Promise<void> {
   for (const organization of world.model.here) await followAll(world, organization, draw);
 }
 
-/** With everything at rest: every check, for every organization; what the service has of files, handles and memory. */
+/** At rest: every check for every organization; files, handles and memory of the service. */
 export async function quietPoint(world: World, seed: number): Promise<string> {
   const draw = new Draw(seed);
   await world.commandsEnd();

@@ -6,13 +6,21 @@ import { operations } from './operations/all.ts';
 import { type Plan, planOf, stepsOf } from './plan.ts';
 import type { Outcome } from './runner.ts';
 
-/**
- * npm run simulate -- [--seed N] [--minutes M] [--steps ROUNDS] [--without NAME]… [--only NAME]… [--plan FILE]
- *
- * Plays the whole service from outside, run after run; the run of a seed is always the same, and the next run has the
- * next seed. Stops at the first thing that must never be with exit code 1.
- * The moments of its faults, which it prints as JSON, are a file for `--plan`.
- */
+const usage = `Usage: npm run simulate -- [options]
+
+Uses the whole service from outside while processes are killed and files damaged. A seed always gives the same run; the
+next run has the next seed. Exits with 1 at the first failure, and prints its plan.
+
+  --seed N          seed of the first run (default: random)
+  --minutes M       start further runs for M minutes (default: one run)
+  --steps N         rounds of a run (default ${limits.roundsDefault})
+  --only NAME       only this operation; may be repeated
+  --without NAME    without this operation; may be repeated
+  --plan FILE       the plan of a failed run, as JSON
+  -h, --help        print this help
+
+Operations: ${operations.map(({ name }) => name).join(', ')}
+`;
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +30,7 @@ const { values } = parseArgs({
     without: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', multiple: true, default: [] },
     plan: { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
   },
 });
 
@@ -33,7 +42,7 @@ function numberOf(name: string, text: string): number {
   return Number(text);
 }
 
-/** Names given by `--without` and `--only` take operations out; what is left is drawn as ever. */
+/** Operations left by `--without` and `--only`. */
 function chosen(): typeof operations {
   const { without, only } = values;
   for (const name of [...without, ...only])
@@ -72,4 +81,5 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+if (values.help) process.stdout.write(usage);
+else await main();

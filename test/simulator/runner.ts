@@ -14,15 +14,15 @@ import { quietPoint } from './quiet.ts';
 import { ending, patiently } from './waiting.ts';
 import { World } from './world.ts';
 
-/** What came of one run. */
+/** The result of one run. */
 export interface Outcome {
   readonly failure: { readonly check: string; readonly message: string } | undefined;
-  /** The rounds that were begun, with the moments of the faults and without steps that had nothing to do. */
+  /** The rounds so far, with the moments of faults and without steps that had nothing to do. */
   readonly played: Plan;
   readonly events: number;
 }
 
-/** One run: a plan, the world that it is played in, and what it has done so far. */
+/** One run: its plan, its world and its progress. */
 class Run {
   readonly #plan: Plan;
   readonly #world: World;
@@ -59,7 +59,7 @@ class Run {
     const note = async (step: Step, did: Promise<boolean>): Promise<void> => {
       if (!(await did)) idle.add(step);
     };
-    // Before anything is sent: nobody can say afterwards which requests a fault has hit.
+    // First: afterwards it is unknown which requests a fault has hit.
     if (fault !== undefined) this.#world.disturb();
     const steps = round.steps.map((step, at) => note(step, this.#step(`${number}.${at + 1}`, step)));
     const struck = fault && this.#fault(fault, `${number}!`);
@@ -75,7 +75,7 @@ class Run {
     await this.#world.calm();
   }
 
-  /** Whether there was anything to do. */
+  /** Resolves with whether there was anything to do. */
   async #step(name: string, step: Step): Promise<boolean> {
     const began = performance.now();
     const operation = operationOf(step.operation);
@@ -99,7 +99,7 @@ class Run {
   }
 }
 
-/** Plays a plan from an empty data directory on; stops at the first thing that must never be. */
+/** Plays a plan from an empty data directory on; stops at the first failure. */
 export async function runPlan(plan: Plan, say: (line: string) => void = () => undefined): Promise<Outcome> {
   const directory = await temporaryDirectory();
   const dataDir = join(directory, 'data');
@@ -111,8 +111,8 @@ export async function runPlan(plan: Plan, say: (line: string) => void = () => un
   try {
     await run.play();
   } catch (error) {
-    const told = loudLines(world);
-    if (told !== '') world.say(`warnings and errors of the service since the last rest:\n${told}`);
+    const lines = loudLines(world);
+    if (lines !== '') world.say(`warnings and errors of the service since the last rest:\n${lines}`);
     failure =
       error instanceof Finding
         ? { check: error.check, message: error.message }

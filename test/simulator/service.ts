@@ -9,13 +9,13 @@ import { limits } from './limits.ts';
 import { names } from './model.ts';
 import { ending, until } from './waiting.ts';
 
-/** How the service is started: what faults change between two starts. */
+/** Settings that faults change between two starts. */
 export interface Settings {
-  /** By which its wall clock is wrong. */
+  /** Error of its wall clock. */
   readonly clockAheadMs: number;
-  /** By which each write to the disk takes longer; the engine is as quick as ever. */
+  /** Extra time of each write to the disk; the engine is not slowed. */
   readonly diskSlowMs: number;
-  /** Names beside the usual ones whose values are not stored. */
+  /** Additional names whose values are redacted. */
   readonly redactKeys: string;
 }
 
@@ -29,14 +29,14 @@ interface Damage {
   readonly detail: string;
 }
 
-/** The service under test: its processes one after the other on one data directory, and all that they have logged. */
+/** The service under test: successive processes on one data directory, and their logs. */
 export class Service {
   #dataDir: string;
   #settings: Settings;
   #server: TestServer | undefined;
   #starting: Promise<TestServer> | undefined;
   readonly #gone: TestServer[] = [];
-  /** Lines of each server that have been looked at. */
+  /** Checked lines of each server. */
   readonly #read = new Map<TestServer, number>();
 
   constructor(dataDir: string, redactKeys: string) {
@@ -56,7 +56,7 @@ export class Service {
     return Math.max(0, Math.ceil(this.#settings.clockAheadMs / 86_400_000));
   }
 
-  /** The server, as soon as there is one: whoever ended the last one starts the next. */
+  /** Resolves with the server once it runs; whoever stopped the last one starts the next. */
   async up(): Promise<TestServer> {
     while (this.#server === undefined) {
       if (this.#starting === undefined) await sleep(pollMs);
@@ -65,7 +65,7 @@ export class Service {
     return this.#server;
   }
 
-  /** What commands beside it have: its settings, but clock and disk as they are. */
+  /** Environment of commands: the service's settings, with the real clock and disk. */
   get commandEnvironment(): Record<string, string> {
     const { NODE_OPTIONS: _, CLOCK_SHIFT_MS: __, ...environment } = this.environment;
     return environment;
@@ -93,7 +93,7 @@ export class Service {
 
   start(settings = this.#settings): Promise<TestServer> {
     this.#settings = settings;
-    // What a clock that jumps has expired is removed after a day.
+    // Events that a jumping clock has expired are removed after a day.
     const retentionGraceMs = settings.clockAheadMs > 0 ? 86_400_000 : 2_000;
     const intervals = { evidenceMs: 1_000, retentionGraceMs };
     this.#starting ??= startServer({ dataDir: this.#dataDir, env: this.environment, intervals }).then(
@@ -112,14 +112,14 @@ export class Service {
     return this.#starting;
   }
 
-  /** SIGKILL of the server; its engine follows by itself. */
+  /** SIGKILL to the server; its engine ends by itself. */
   async kill(): Promise<void> {
     const server = await this.up();
     this.#leave(server);
     await ending('the engine of a killed server', limits.commandMsMax, server.kill('SIGKILL'));
   }
 
-  /** SIGTERM, which must end it in order. */
+  /** SIGTERM; the server must exit cleanly. */
   async stop(): Promise<void> {
     const server = await this.up();
     this.#leave(server);
@@ -136,7 +136,7 @@ export class Service {
     if (this.#server !== undefined) await this.kill();
   }
 
-  /** Kills the engine alone: the service must bring it back. */
+  /** Kills only the engine: the service must restart it. */
   async killEngine(): Promise<boolean> {
     const pid = (await this.up()).enginePid();
     if (pid === undefined) return false;
@@ -144,12 +144,12 @@ export class Service {
       process.kill(pid, 'SIGKILL');
       return true;
     } catch {
-      // It has ended already, and is being brought back.
+      // It has ended, and is being restarted.
       return false;
     }
   }
 
-  /** Stops the engine for so long, as a machine does that is suspended. */
+  /** Suspends the engine, as a suspended machine does. */
   async pauseEngine(ms: number): Promise<boolean> {
     const pid = (await this.up()).enginePid();
     if (pid === undefined) return false;
@@ -159,17 +159,17 @@ export class Service {
       process.kill(pid, 'SIGCONT');
       return true;
     } catch {
-      // It has ended meanwhile, and is being brought back.
+      // It has ended, and is being restarted.
       return false;
     }
   }
 
-  /** Of a service that was started with a wrong one, until the next start. */
+  /** Corrects the clock of a running service. */
   async setClockRight(): Promise<void> {
     process.kill((await this.up()).pid, 'SIGUSR2');
   }
 
-  /** Works in another data directory from the next start on. */
+  /** Uses another data directory from the next start on. */
   continueIn(dataDir: string): void {
     this.#dataDir = dataDir;
   }
@@ -179,7 +179,7 @@ export class Service {
     this.#gone.push(server);
   }
 
-  /** Until it says of itself that it is ready. */
+  /** Resolves when `/readyz` is 200. */
   async ready(): Promise<void> {
     let said = '';
     await until(
@@ -196,18 +196,18 @@ export class Service {
     );
   }
 
-  /** What is known to be damaged, as it says itself. */
+  /** The damage that the service reports. */
   async damage(): Promise<readonly Damage[]> {
     const server = await this.up();
     const answer = await call(`${server.url}/readyz`, { headers: { connection: 'close' } });
     return (JSON.parse(answer.text) as { damage?: readonly Damage[] }).damage ?? [];
   }
 
-  /** Until `/readyz` tells a kind of damage. */
-  async tells(kind: DamageKind, what: string): Promise<void> {
+  /** Resolves when `/readyz` reports this kind of damage. */
+  async reports(kind: DamageKind, what: string): Promise<void> {
     let said: readonly Damage[] = [];
     await until(
-      'what is lost is told',
+      'losses are reported',
       () => `${what}, and /readyz says ${JSON.stringify(said)}`,
       async () => {
         said = await this.damage();
@@ -216,7 +216,7 @@ export class Service {
     );
   }
 
-  /** Lines of the operational log that nobody has looked at yet. */
+  /** Unchecked lines of the operational log. */
   newLines(): string[] {
     const servers = this.#server === undefined ? this.#gone : [...this.#gone, this.#server];
     return servers.flatMap((server) => {
@@ -227,7 +227,7 @@ export class Service {
     });
   }
 
-  /** A statement to the engine, past the service: as an intruder would, or a broken disk. */
+  /** A statement to the engine behind the service, like an intruder or a broken disk. */
   async ask(statement: string): Promise<string> {
     const server = await this.up();
     const file = JSON.parse(readFileSync(join(server.dataDir, 'engine.json'), 'utf8')) as {

@@ -14,44 +14,44 @@ import { Model, type ModelKey, type ModelOrganization } from './model.ts';
 import { Service } from './service.ts';
 import { ending, patiently } from './waiting.ts';
 
-/** An operation or a fault. What it did is said in a line; undefined: there was nothing that it could be done to. */
+/** An operation or a fault. Returns a line about what it did; undefined: it had nothing to do. */
 export interface Operation extends Drawable {
   run(world: World, draw: Draw): Promise<string | undefined>;
 }
 
 type Words = string | RegExp;
 
-/** Names of members that events have, in other spellings, and one that is taken out. */
+/** Names of members in other spellings, and one removed name. */
 const drawnRedactKeys = ['', '', 'Si-Ze,region', 'file_hash,!otp,a'] as const;
 
 export interface Asked extends HttpCall {
-  /** Whose answer it is: nothing of another organization may be in it. */
+  /** The answer may have nothing of another organization. */
   readonly organization: ModelOrganization;
-  /** 503 is an answer also without a fault: a repeat, while another request works on the first. */
+  /** A 503 is allowed without a fault: a repeat while the first request is in progress. */
   readonly mayBeBusy?: boolean;
-  /** The client gives up after `timeoutMs`, whatever the service does. */
+  /** The client gives up after `timeoutMs`. */
   readonly isCut?: boolean;
-  /** What an answer above 499 says counts, where there may be one. */
-  readonly tells?: boolean;
+  /** An answer above 499 may be final. */
+  readonly isFinal?: boolean;
 }
 
-/** What the clients of one run share: the service, the model of it, and how each answer is looked at. */
+/** Shared by the clients of one run: the service, its model, and the checks of each answer. */
 export class World {
   readonly service: Service;
   readonly model: Model;
   readonly followers = new Map<string, Follower[]>();
-  /** What an auditor keeps of each organization, by slug. */
+  /** Evidence that an auditor keeps of each organization, by slug. */
   readonly kept = new Map<string, Kept>();
   readonly directory: string;
   readonly lines: string[] = [];
-  /** The disk of the data directory, where it is one that can be filled. */
+  /** The data directory's disk, if it can be filled. */
   disk: SmallDisk | undefined;
-  /** What was erased, with the moment from which on no answer has it. */
+  /** Erased texts, each with the moment from which no answer may have it. */
   readonly erased: { readonly text: string; readonly fromMs: number }[] = [];
-  /** Words of the operational log above `warn` that the faults of this run explain: until the next look, and for good. */
+  /** Lines of the operational log above `warn` that faults of this run explain: until the next check, and for ever. */
   #expected: Words[] = [];
   readonly #expectedForGood: Words[] = [];
-  /** Words that it must have at the next look. */
+  /** Lines that it must have by the next check. */
   #due: string[] = [];
   readonly #damaged = new Set<string>();
   #disturbances = 0;
@@ -83,12 +83,12 @@ export class World {
     this.#said(line);
   }
 
-  /** Whether a request may fail now, as somebody has killed something. */
+  /** A request may fail now, because something was killed. */
   get isDisturbed(): boolean {
     return this.#isDisturbed;
   }
 
-  /** How many requests have had an answer: by them moments of a run are told on a machine of any speed. */
+  /** Number of answers so far: a measure of time that does not depend on the machine's speed. */
   get answers(): number {
     return this.#answers;
   }
@@ -97,7 +97,7 @@ export class World {
     return this.#disturbances;
   }
 
-  /** Whether what began when there had been so many disturbances may have failed by one. */
+  /** Work that began at this number of disturbances may have failed because of a later one. */
   mayFail(disturbancesBefore: number): boolean {
     return this.#isDisturbed || this.#disturbances !== disturbancesBefore;
   }
@@ -106,7 +106,7 @@ export class World {
     return [...this.#expected, ...this.#expectedForGood];
   }
 
-  /** The operational log may say this until somebody has looked at it at rest. */
+  /** The operational log may have these lines until the next check. */
   expect(...words: readonly Words[]): void {
     this.#expected.push(...words);
   }
@@ -115,13 +115,13 @@ export class World {
     this.#expectedForGood.push(...words);
   }
 
-  /** It must say this before that. */
+  /** It must have these lines by the next check. */
   demand(...words: readonly string[]): void {
     this.#expected.push(...words);
     this.#due.push(...words);
   }
 
-  /** What it must have said by now; whatever comes next must be explained anew. */
+  /** Lines that it must have by now; later ones need a new explanation. */
   takeDue(): readonly string[] {
     const due = this.#due;
     this.#due = [];
@@ -129,18 +129,18 @@ export class World {
     return due;
   }
 
-  /** Damage was done that `/readyz` and the operational log tell from now on, or may. */
+  /** Records damage that `/readyz` and the operational log report from now on, or may report. */
   damaged(kind: DamageKind, words: readonly Words[]): void {
     this.#damaged.add(kind);
     this.#expectedForGood.push(...words);
   }
 
-  /** Whether a kind of damage is explained, or, without one, anything was harmed. */
+  /** Damage of this kind, or any, was done. */
   isDamaged(kind?: string): boolean {
     return kind === undefined ? this.#damaged.size > 0 : this.#damaged.has(kind);
   }
 
-  /** From now on until `calm` requests may be broken off or refused. */
+  /** From now on until `calm` requests may break or be refused. */
   disturb(): void {
     this.#disturbances += 1;
     this.#isDisturbed = true;
@@ -153,7 +153,7 @@ export class World {
     this.#isDisturbed = false;
   }
 
-  /** One after the other, for all that name the same thing. */
+  /** Serializes work on the same thing. */
   async alone<T>(what: string, work: () => Promise<T>): Promise<T> {
     const before = this.#locks.get(what) ?? Promise.resolve();
     const run = before.catch(() => undefined).then(work);
@@ -164,7 +164,7 @@ export class World {
     return run;
   }
 
-  /** A request, its answer looked at; undefined where something was killed and nobody answered. */
+  /** Sends a request and checks its answer; undefined if it broke because something was killed. */
   async ask(path: string, asked: Asked): Promise<HttpAnswer | undefined> {
     const server = await this.service.up();
     const disturbances = this.#disturbances;
@@ -189,7 +189,7 @@ export class World {
       'nothing fails without a fault',
       () => `${asked.method ?? 'GET'} ${path}: ${answer.status} ${brief(answer.text)}`,
     );
-    return answer.status >= 500 && asked.tells !== true ? undefined : answer;
+    return answer.status >= 500 && asked.isFinal !== true ? undefined : answer;
   }
 
   #look(answer: HttpAnswer, organization: ModelOrganization, path: string, beganMs: number): void {
@@ -197,7 +197,7 @@ export class World {
     for (const [mark, slug] of text.matchAll(idPattern))
       hold(
         slug === organization.slug,
-        'nobody is shown events of others',
+        'no answer has events of others',
         () => `${path} for ${organization.slug}: ${mark}`,
       );
     hold(
@@ -206,13 +206,13 @@ export class World {
       () => `${path}: ${brief(text.slice(text.indexOf(secretMark) - 200))}`,
     );
     for (const { text: erased, fromMs } of this.erased)
-      hold(beganMs < fromMs || !text.includes(erased), 'who was erased is in no answer', () => {
+      hold(beganMs < fromMs || !text.includes(erased), 'no answer has an erased person', () => {
         const at = text.indexOf(erased);
         return `${path}: ${brief(text.slice(Math.max(0, at - 300), at + 100))}`;
       });
   }
 
-  /** A read with a key of the organization that must succeed; undefined where it may have failed. */
+  /** A read that must succeed; undefined if a fault may have broken it. */
   async read(organization: ModelOrganization, path: string): Promise<HttpAnswer | undefined> {
     const { reader } = organization;
     if (reader === undefined) return undefined;
@@ -225,7 +225,7 @@ export class World {
     return answer;
   }
 
-  /** A command beside the service, in this process. Its code is the caller's to judge. */
+  /** A command beside the service, in this process. The caller judges its exit code. */
   async command(args: readonly string[], stdin?: string): Promise<CliAnswer> {
     await this.service.up();
     this.#commands += 1;
@@ -247,7 +247,7 @@ export class World {
     }
   }
 
-  /** A command that must succeed; undefined where something was killed meanwhile. */
+  /** A command that must succeed; undefined if something was killed meanwhile. */
   async done(args: readonly string[], stdin?: string): Promise<unknown> {
     const disturbances = this.#disturbances;
     const answer = await this.command([...args, '--json'], stdin);
@@ -260,7 +260,7 @@ export class World {
     return undefined;
   }
 
-  /** Commands that started must end before a server starts: one of them may have started an engine of its own. */
+  /** Running commands must end before a server starts: one may have started an engine. */
   async commandsEnd(): Promise<void> {
     const began = performance.now();
     while (this.#commands > 0) {
@@ -273,7 +273,7 @@ export class World {
     }
   }
 
-  /** A key, once the service knows it. */
+  /** Resolves when the service knows the key. */
   async knowKey(organization: ModelOrganization, key: Key, scopes: string): Promise<ModelKey> {
     const made: ModelKey = { id: key.id, text: key.key, ended: [], scopes, state: 'good' };
     await new Promise((resolve) => setTimeout(resolve, patiently(limits.graceMs) / 3));

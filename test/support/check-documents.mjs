@@ -3,15 +3,15 @@ import { createRequire } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 
 /**
- * Holds the documents to the sources, and to each other; run by `npm run check`.
+ * Compares the documents with the sources and each other; run by `npm run check`.
  *
- * - Every `(contract: Section, section)` of a comment names sections of the contract, docs/contract.md and the pages after it.
- * - Every relative link of a document leads to a file, and to a heading where it names one.
- * - Files that ARCHITECTURE.md and the READMEs of folders name are there, and the table of arrows is that of
- *   .dependency-cruiser.cjs. Each package has its reason there.
- * - Metrics that documents name are there, and pages that sources name.
+ * - Each `(contract: Section, section)` of a comment names sections of docs/contract.md or the pages after it.
+ * - Relative links lead to a file, and to a heading if they name one.
+ * - Files in ARCHITECTURE.md and READMEs exist; the table of folders is that of .dependency-cruiser.cjs; each package has its
+ *   reason.
+ * - Metrics in documents exist, and pages in sources.
  * - docs/README.md lists every page.
- * - README.md stays short: the rest belongs into docs/. No page is long.
+ * - No page is long, and README.md is short.
  */
 const linesMax = { 'README.md': 160 };
 const pageLinesMax = 200;

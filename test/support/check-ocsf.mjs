@@ -1,9 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 /**
- * Makes schema/ocsf-event.schema.json: JSON Schema 2020-12 of the events that we give with `schema=ocsf`, of the facts
- * of OCSF in schema/ocsf-1.1.0.json and the attributes of it that we use. `npm run ocsf` writes it, `npm run check`
- * compares it; a test holds events to it.
+ * Makes schema/ocsf-event.schema.json, the JSON Schema of events with `schema=ocsf`, from OCSF's facts in
+ * schema/ocsf-1.1.0.json and the attributes that we use. `npm run ocsf` writes it, `npm run check` compares it.
  *
  * @typedef {{ attributes: Record<string, string>, enums?: Record<string, Record<string, string>>, caption: string,
  *   name: string, category_uid: number, category_name: string, constraints?: Record<string, string[]> }} Entity
@@ -14,7 +13,7 @@ const file = 'schema/ocsf-event.schema.json';
 
 const words = (/** @type {string} */ text) => text.split(' ');
 
-/** Attributes of all our events, and the further ones of each class. */
+/** Attributes of all our events, and further ones of each class. */
 const common = words(
   'category_uid category_name class_uid class_name activity_id activity_name type_uid type_name time timezone_offset ' +
     'severity_id severity status_id status status_code status_detail message metadata actor observables unmapped',

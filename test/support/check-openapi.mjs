@@ -6,15 +6,13 @@ import { filterNames, listWays, optionalFilterNames } from '../../src/base/event
 import { parameterTypes, schemaTypes } from './openapi-types.mjs';
 
 /**
- * Holds schema/openapi.yaml, as the file it is, against two linters: one knows the schema of OpenAPI 3.1, the other
- * has rules on references, parameters, examples and what is defined but never used. Run by `npm run check`.
+ * Checks schema/openapi.yaml with two linters: one knows the schema of OpenAPI 3.1, the other references, parameters, examples
+ * and unused definitions. Run by `npm run check`.
  *
- * The schemas of events have files of their own, which the service validates with. The document has copies, since
- * most tools follow no reference to another file; `npm run openapi` makes them anew, and the check compares them.
- * It also makes schema/openapi.json, the same document in the form that the service reads, and schema/openapi.d.ts, the
- * types of its schemas and of the parameters that select events. schema/commands.yaml, the schemas of what commands print,
- * becomes commands.json, in which the schemas of the document stand by themselves, and commands.d.ts. Parameters that the sources read must be in the document, and
- * filters (src/base/events/event-filters.ts) also in the contract.
+ * Event schemas have their own files, which the service validates with; the document has copies, because most tools follow no
+ * reference to another file. `npm run openapi` makes these copies, openapi.json for the service, openapi.d.ts, and from
+ * commands.yaml the files commands.json and commands.d.ts; the check compares them. Parameters that the sources read must be
+ * in the document, and filters (src/base/events/event-filters.ts) also in the contract.
  */
 const file = 'schema/openapi.yaml';
 const jsonFile = 'schema/openapi.json';

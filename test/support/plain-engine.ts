@@ -10,10 +10,9 @@ import { removeDirectory, temporaryDirectory } from './directories.ts';
 import { call, eventually } from './http.ts';
 
 /**
- * The same engine as the embedded one, but as an ordinary server: a URL, a user, a password, and nothing that only
- * our own engine asks for. What `CLICKHOUSE_URL` is tried against where no server image can be run. One that ends by
- * itself is started again, as whoever runs a server has it done: an engine of 26.7 ends with an exception that nobody
- * catches now and then when the connection of another one, which was killed, is reset.
+ * The embedded engine as an ordinary server, with a URL, user and password. It replaces a ClickHouse server where
+ * no image can run. If it crashes it is restarted: 26.7 sometimes ends with an uncaught exception when a killed
+ * engine's connection is reset.
  */
 export interface PlainEngine {
   readonly url: string;

@@ -1,4 +1,4 @@
-/** For `node --import`: a process whose disk takes `SLOW_DISK_MS` longer for each write of a file that it keeps open, and for each sync. */
+/** For `node --import`: each sync, and each write of an open file, takes `SLOW_DISK_MS` longer. */
 import { open } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';

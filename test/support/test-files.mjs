@@ -3,27 +3,24 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Which test files run, and together in one process, found by their name and by what they import, so that a new one needs
- * no entry anywhere. `npm test` runs `*.test.ts`, `npm run test:all` runs `*.slow.test.ts`. Each process costs three
- * quarters of a second of the processor before its first test, each service another two, a browser three.
+ * Groups test files by name and imports, so new files need no entry. `npm test` runs `*.test.ts`, `npm run test:all`
+ * `*.slow.test.ts`. Files share processes and services: a process costs three quarters of a second of the processor, a
+ * service two, a browser three.
  */
 const suite = process.env['TEST_SUITE'] ?? 'quick';
 if (suite !== 'quick' && suite !== 'slow') throw new Error(`TEST_SUITE is quick or slow, not ${suite}`);
 const isSlow = (/** @type {string} */ path) => path.endsWith('.slow.test.ts');
 
-/** What starts a service, an engine or a command for the file alone. */
+/** Starts of a service, an engine or a command for one file. */
 const starts =
   /support\/(server|kept-service|engine|plain-engine|chosen-engine|cli-command)\.ts'|\/(support|session-support|forward-support|export-support|portal-admin-support)\.ts'|\b(openIngest|runPlan)\b/;
-/**
- * These look at the memory of their process, let it run out in a thread, or set its timers, on which connections of others
- * in the process depend.
- */
+/** Files that read their process's memory, exhaust it in a thread, or set timers on which other connections depend. */
 const alone = new Set([
   'test/control/password-throttle.test.ts',
   'test/ingest/hostile-bodies.slow.test.ts',
   'test/ingest/pool.test.ts',
 ]);
-/** Node runs files by name: the names there begin with a digit, so that the long groups come first and none is left alone. */
+/** Names begin with a digit, so that long groups start first. */
 const together = 'test/together';
 
 function kindOf(path) {
@@ -37,9 +34,9 @@ function kindOf(path) {
 }
 
 /**
- * The test files of a kind: `plain` starts nothing, `server`, `engine` and `page` use the shared ones, `service` starts
- * its own in other processes, `part` starts parts of a service in its own process. Files of one of these kinds run
- * together, in the processes that `test/together` has for it; files of kind `alone` do not.
+ * The test files of a kind: `plain` starts nothing; `server`, `engine` and `page` use the shared ones; `service` starts its
+ * own processes; `part` starts parts of a service in its process. `test/together` runs files of one kind together, except
+ * `alone`.
  *
  * @param {'plain' | 'server' | 'engine' | 'page' | 'service' | 'part' | 'alone'} kind
  */
@@ -57,9 +54,9 @@ function namesIn(directory) {
     .filter((path) => path.endsWith('.test.ts'));
 }
 
-/** End-to-end tests that say nothing about a service on another engine than the embedded one. */
+/** End-to-end tests of the embedded engine only. */
 const ofOneEngine = new Set([
-  // They bring the engine that they are about.
+  // They start their own engine.
   'clock',
   'cluster',
   'cluster-image',
@@ -71,26 +68,26 @@ const ofOneEngine = new Set([
   'replicas',
   'shared-limits',
   'writers',
-  // About the embedded engine: its files, its process, what its data directory stands for.
+  // About the embedded engine's files, process and data directory.
   'damage',
   'full-disk',
   'health',
   'import',
   'start',
-  // About what stands before the service, or about no service.
+  // About no service, or what is in front of it.
   'pages',
   'tls',
   'traces',
 ]);
 
-/** The black-box suite: what `npm run test:server` and `npm run test:cluster` run on other engines. A new file belongs to it. */
+/** The suite of `npm run test:server` and `npm run test:cluster`. New files belong to it. */
 function blackBoxFiles() {
   return namesIn('test/e2e')
     .filter((path) => !ofOneEngine.has(basename(path).replace(/(\.slow)?\.test\.ts$/, '')))
     .toSorted();
 }
 
-// What the suite runs, or the black-box suite.
+// Prints the files of a suite.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const found =
     process.argv[2] === 'black-box'

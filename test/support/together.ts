@@ -1,10 +1,10 @@
 import { describe } from 'node:test';
 import { projectRoot } from './project-root.ts';
-// First, so that what the files share ends with the last of them and not with the first.
+// First, so that shared fixtures end after the last file.
 import './shared.ts';
 import { testFiles } from './test-files.mjs';
 
-/** Runs every `of`-th test file of a kind in this process, one after the other; hooks of a file are its own. */
+/** Runs every `of`-th test file of a kind in this process, one after the other, with its own hooks. */
 export function runTogether(
   kind: Exclude<Parameters<typeof testFiles>[0], 'alone'>,
   part: number,

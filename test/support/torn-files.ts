@@ -6,7 +6,7 @@ export type Random = () => number;
 interface Stored {
   /** Everything written, as a process sees it. */
   written: Buffer;
-  /** What a power cut is sure to leave. */
+  /** Survives a power cut. */
   synced: Buffer;
 }
 
@@ -18,9 +18,9 @@ export class DiskFault extends Error {
 const sectorBytes = 512;
 
 /**
- * Log files on a disk that keeps only what was synced: the file system that the log's promises are tested against.
- * `cutAfter` operations later the power goes: that operation and all further ones fail, and `afterPowerCut` gives
- * what a new process finds, where anything not synced may be there, torn by sectors, or gone.
+ * Log files on a disk that keeps only synced data. After `cutAfter` operations the power fails: that operation and
+ * later ones fail, and `afterPowerCut` returns what a new process finds. Unsynced data may be there, torn by
+ * sectors, or lost.
  */
 export function createTornFiles(options: {
   cutAfter: number;
@@ -29,19 +29,19 @@ export function createTornFiles(options: {
 }) {
   const { random } = options;
   let operations = 0;
-  /** Times that the power went: what one process still had under way does not reach the next. */
+  /** Power cuts so far: operations of an old process do not reach the next. */
   let lives = 0;
   /** Files that a process has open. */
   let handles = 0;
-  /** Files beside the folder: replaced whole, and synced. */
+  /** Files beside the folder, replaced whole and synced. */
   const beside = new Map<'head' | 'order', Buffer>();
-  /** Names as a process sees them, and as the disk is sure to have them. */
+  /** Names as a process sees them, and as they surely are on the disk. */
   let names = new Map<string, Stored>();
   let syncedNames = new Map<string, Stored>();
 
   /**
-   * Takes its time, which differs, then makes a change of the disk; the one that the power cut hits may have happened
-   * in part. Nothing of a process that is gone reaches the disk of the next.
+   * Waits a random time, then changes the disk; a power cut may leave a part. Operations of an ended process do
+   * not reach the disk of the next.
    */
   async function step(life: number, wholly: () => unknown, partly = (): unknown => undefined): Promise<void> {
     while (random() < 0.3) await new Promise((resolve) => setImmediate(resolve));
@@ -157,7 +157,7 @@ export function createTornFiles(options: {
     };
   }
 
-  /** The synced bytes, then what else was written: whole, cut, or with sectors missing. */
+  /** The synced bytes, then the others: whole, cut, or with missing sectors. */
   function survivor({ written, synced }: Stored): Stored {
     const tail =
       written.length > synced.length ? Buffer.from(written.subarray(synced.length)) : Buffer.alloc(0);
@@ -179,12 +179,12 @@ export function createTornFiles(options: {
     afterPowerCut(): LogFiles {
       const found = new Map<string, Stored>();
       for (const [name, file] of syncedNames) {
-        // A removal that was not synced may be undone.
+        // An unsynced removal may be undone.
         if (names.has(name) || random() < 0.5) found.set(name, survivor(file));
       }
       for (const [name, file] of names) {
         if (syncedNames.has(name)) continue;
-        // A rename happens wholly or not at all; a creation that was not synced may be lost.
+        // A rename happens wholly or not at all; an unsynced creation may be lost.
         const renamed = [...syncedNames].find(([old, same]) => same === file && !names.has(old));
         const isKept = renamed === undefined ? random() < 0.5 : !found.has(renamed[0]);
         if (isKept) found.set(name, survivor(file));

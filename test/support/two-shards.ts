@@ -9,41 +9,40 @@ import { again } from './replicas/again.ts';
 import { freePort, type LimitedUser, type PlainEngine, startPlainEngine } from './plain-engine.ts';
 
 /**
- * Two engines that are a cluster of two shards, one node each, for tests of what a Distributed table does to reads,
- * writes and the feed: the events of an organization are on one of the nodes, and both are asked for all of them. The
- * service is started on it as on any cluster, with `CLICKHOUSE_CLUSTER`.
+ * A cluster of two shards with one node each, for tests of Distributed tables: an organization's events are on one node.
+ * Services use it with `CLICKHOUSE_CLUSTER`, as any cluster.
  *
  *     node a   events_local (shard 1)   events ─▶ both   journal, removals, …
  *     node b   events_local (shard 2)   events ─▶ both   journal, removals, … ─▶ those of node a
  *
- * What it is not: there is no Keeper and nothing is replicated. So whoever asks comes by a door (`node-door.ts`), where
- * statements for the cluster are sent to each node without ON CLUSTER, replicated engines become plain ones, and what a real cluster replicates to every node (control data) stands on node a alone, where node b
- * reads and writes it. Loss of a replica, quorums and distributed DDL are not tried by it; `cluster-image.ts` has those.
+ * There is no Keeper and no replication. So services connect through a door (`node-door.ts`), which sends statements for the
+ * cluster to each node without ON CLUSTER and makes replicated engines plain ones. Control data are on node a alone. Losses of
+ * replicas, quorums and distributed DDL are tested by `cluster-image.ts`.
  */
 export interface TwoShards {
   readonly cluster: string;
   readonly a: PlainEngine;
   readonly b: PlainEngine;
-  /** Where services reach node b: what only a replica could carry out there is passed to node a. */
+  /** For services at node b; passes to node a what only a replica could do. */
   readonly doorOfB: NodeDoor;
-  /** The variables of a service on a database of this cluster, through node a. */
+  /** Environment of a service on a database of this cluster, through node a. */
   env(database: string): Readonly<Record<string, string>>;
-  /** Makes the tables of a database, as far as they are missing. */
+  /** Makes missing tables of a database. */
   prepare(database: string, envelope: Envelope): Promise<void>;
-  /** As the owner of the node, whoever the services are. */
+  /** As the node's owner. */
   storageOf(node: 'a' | 'b', database: string): Storage;
   stop(): Promise<void>;
   stopAtExit(): void;
 }
 
-/** What the view for operators puts around an event. */
+/** The constant parts of events in the view for operators. */
 export interface Envelope {
   readonly head: string;
   readonly tail: string;
 }
 
 const cluster = 'two';
-/** The one node that has the control data. */
+/** The node with the control data. */
 const controlCluster = 'control';
 
 const remoteServers = (a: number, b: number, secret: string): string => {
@@ -58,7 +57,7 @@ const remoteServers = (a: number, b: number, secret: string): string => {
 const onCluster = / ON CLUSTER `two`/g;
 const replicated = /\bReplicated(Replacing)?MergeTree\('([^']*)', '[^']*'(?:, )?(\w*)\)/;
 
-/** A statement for a cluster as one node of this one can carry it out; undefined: there is nothing for it to do. */
+/** A cluster statement as one node can execute it; undefined: nothing to do. */
 function statementFor(node: 'a' | 'b', statement: string): string | undefined {
   const local = statement.replaceAll(onCluster, '');
   const engine = replicated.exec(local);
@@ -105,7 +104,7 @@ export async function startTwoShards(limited?: LimitedUser): Promise<TwoShards> 
   const prepare = async (database: string, envelope: Envelope): Promise<void> => {
     const storage = openStorage({ ...connection(doorOfA.url, database), cluster }, silentLog);
     try {
-      // An engine may just have ended by itself (plain-engine.ts) and be starting.
+      // An engine may have crashed (plain-engine.ts) and be restarting.
       await again('both nodes to have the tables', async () => {
         await migrate(storage, { log: silentLog, cluster });
         await keepEventsView(storage, { database, cluster, ...envelope });

@@ -1,2 +1,2 @@
-/** It comes without types; `oidc-provider.ts` names those that it uses. */
+/** It has no types; `oidc-provider.ts` names those that it uses. */
 declare module 'oidc-provider';

@@ -3,7 +3,7 @@ import type { CommandSchemas } from '../../schema/commands.d.ts';
 import { eventually } from './http.ts';
 import type { SharedServer } from './server.ts';
 
-/** What `verify --json` printed, and its exit code. */
+/** The output of `verify --json`, and its exit code. */
 export type Verification = CommandSchemas['CliVerification'] & { readonly code: number | null };
 
 export async function verifyOn(server: SharedServer, args: readonly string[]): Promise<Verification> {
@@ -12,7 +12,7 @@ export async function verifyOn(server: SharedServer, args: readonly string[]): P
   return { code, ...(JSON.parse(stdout) as CommandSchemas['CliVerification']) };
 }
 
-/** Until all is covered that has been recorded: what a policy ends counts with its event in the tree. */
+/** Waits until all recorded events are covered, because a policy counts only with its event in the tree. */
 export function healthyOn(server: SharedServer, slug: string): Promise<Verification> {
   return eventually('a good verification', async () => {
     const report = await verifyOn(server, ['--org', slug]);

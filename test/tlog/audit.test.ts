@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { Problem } from '../../src/base/errors/problem.ts';
 import { checkpointFiles, Checkpoints, readTrust } from '../../src/tools/verify/checkpoints.ts';
 import { eventLine, readLine } from '../../src/tools/verify/evidence-file.ts';
-import { atPlace, contradictionsIn } from '../../src/tools/verify/report.ts';
+import { findingAt, contradictionsIn } from '../../src/tools/verify/report.ts';
 import { encodeEntry, entryAt, expiryOf, hasExpired } from '../../src/tlog/entry.ts';
 import { ErasureHistory } from '../../src/tlog/erasure.ts';
 import { EventAudit } from '../../src/tlog/event-audit.ts';
@@ -45,12 +45,12 @@ function audit(tree: readonly Buffer[], events: readonly Buffer[], piece: number
   return one.findings();
 }
 
-test('an entry of which somebody has made any other bytes is named all the same', () => {
+test('an entry with any changed bytes is named', () => {
   const bytes = fc.uint8Array({ minLength: 53, maxLength: 53 });
   const root = sha256(Buffer.from('another'));
   const rule = fc.property(bytes, (changed) => {
     const entry = entryAt(Buffer.from(changed), 0);
-    const { detail, time } = atPlace('altered', 0, entry, 'differs from the recorded event');
+    const { detail, time } = findingAt('altered', 0, entry, 'differs from the recorded event');
     assert.ok(detail.includes(`${time ?? 'its time is invalid'}, order number ${entry.seq})`));
     assert.match(expiryOf(entry) ?? 'never', /^(never|\d{4}-\d\d-\d\d)$/);
     const tree = new TreeAudit([{ origin: 'log', size: 1, root }]);
@@ -60,7 +60,7 @@ test('an entry of which somebody has made any other bytes is named all the same'
   fc.assert(rule, { numRuns: 500 });
 });
 
-test('the first difference is named by its place, whatever was done and however it is read', () => {
+test('the first difference is named by its position, for any change and any reading', () => {
   const cases = fc.record({
     count: fc.integer({ min: 3, max: 60 }),
     at: fc.nat(),
@@ -98,14 +98,14 @@ test('the first difference is named by its place, whatever was done and however 
   fc.assert(rule, { numRuns: 500 });
 });
 
-test('what retention removed is told from what vanished', () => {
+test('removals by retention differ from losses', () => {
   const day = 86_400_000_000;
   const tree = [entryOf(0, 'a', 100), entryOf(1, 'b', 101), entryOf(2, 'c'), entryOf(3, 'd', 100)];
   const { expired, counts, first } = audit(tree, [tree[3] ?? Buffer.alloc(0)], 2, 100 * day);
   assert.deepEqual([expired, counts.missing, first?.position], [1, 2, 1]);
 });
 
-test('entries are held against every checkpoint on the way', () => {
+test('entries are compared with every checkpoint on the way', () => {
   const tree = entriesOf(600);
   const headOf = (size: number, entries = tree) => {
     const edge = new RightEdge();
@@ -125,7 +125,7 @@ test('entries are held against every checkpoint on the way', () => {
   assert.deepEqual(run(tree.with(0, entryOf(1)).with(1, entryOf(0))), [undefined, 100, undefined, 1, 1]);
 });
 
-test('whoever trusts the first key trusts those that it leads to, and no others', () => {
+test('trust in the first key extends to its successors, and to no others', () => {
   const seeds = [1, 2, 3].map((n) => Buffer.alloc(32, n));
   const [first = Buffer.alloc(0), second = Buffer.alloc(0), third = Buffer.alloc(0)] = seeds;
   const keyOf = (seed: Buffer, name = 'service') => verifierKeyFor(name, publicKeyOfSeed(seed));
@@ -139,7 +139,7 @@ test('whoever trusts the first key trusts those that it leads to, and no others'
   assert.throws(() => trust.read(checkpoint(third)), NoteError);
   trust.follow('service', [published(second, said(first, second)), published(third, said(second, third))]);
   for (const seed of seeds) assert.equal(trust.read(checkpoint(seed)).origin, 'service/1');
-  // A service has one key for all of its logs; under the name of one it is good for that one.
+  // A service has one key for all its logs; under a log's name it is valid for that log only.
   const ofAnother = {
     name: 'NoteError',
     message: /^the key is one of service\/2, and this is evidence of service\/1/,
@@ -176,7 +176,7 @@ test('a published key is believed if one that was given has signed for it', asyn
   }
 });
 
-test('checkpoints are found as they were kept or copied, and what is none is named', async () => {
+test('kept and copied checkpoints are found, and other files named', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'auditlog-checkpoints-'));
   const [organization, key] = ['0190a2b3-4c5d-7e6f-8a9b-0c1d2e3f4a5b', Buffer.alloc(32, 1)];
   try {

@@ -16,10 +16,10 @@ const hashOf = (n: number): Buffer => Buffer.alloc(32, n);
 const entryOf = (seq: bigint, eventHash: Buffer) =>
   entryAt(encodeEntry({ seq, time: 1, expires: 65_535, own: false, eventHash }), 0);
 
-/** Erasures one after the other, each of some events; of these the next version takes the place of the one before. */
+/** Successive erasures of some events; each replaces the previous version. */
 const chains = fc.array(fc.uniqueArray(fc.nat({ max: 30 }), { maxLength: 20 }), { maxLength: 4 });
 
-/** The events of a table, `version` by place, and the erasures that led there; the last one may be under way. */
+/** The events of a table, `version` by position, and their erasures; the last may be in progress. */
 function made(steps: readonly (readonly number[])[], isPending = false) {
   const versions = Array<number>(31).fill(0);
   const erasures = steps.map((places, n): Erasure => {
@@ -41,7 +41,7 @@ function made(steps: readonly (readonly number[])[], isPending = false) {
   return { versions, history: new ErasureHistory(erasures.toReversed()) };
 }
 
-test('an event may be what the last of its erasures has left, and nothing else', () => {
+test('only the result of the last erasure of an event is accepted', () => {
   fc.assert(
     fc.property(chains, fc.nat({ max: 30 }), fc.nat({ max: 5 }), (steps, place, version) => {
       const { versions, history } = made(steps);
@@ -59,7 +59,7 @@ test('while one is under way an event may be as it was before that, too', () => 
   assert.deepEqual([allowed(1n), allowed(2n), allowed(3n)], [[1], [1, 2], [0]]);
 });
 
-test('an audit counts what was erased, and tells what was changed otherwise or put back', () => {
+test('an audit counts erased events, and reports other changes and restored events', () => {
   const { history } = made([[1, 2, 3]]);
   const row = (seq: number, hash: Buffer) =>
     encodeEntry({ seq: BigInt(seq), time: 1, expires: 65_535, own: false, eventHash: hash });
@@ -74,14 +74,14 @@ test('an audit counts what was erased, and tells what was changed otherwise or p
   assert.deepEqual(audited([hashOf(0), hashOf(1), hashOf(9), hashOf(1)]), [1, 2, 1]);
   assert.deepEqual(audited([hashOf(0), hashOf(0), hashOf(0), hashOf(0)]), [1, 0, 3]);
   assert.deepEqual(audited([hashOf(1), hashOf(1), hashOf(1), hashOf(1)]), [0, 3, 1]);
-  // Another time is never an erasure's.
+  // No erasure changes the time.
   const audit = new EventAudit(() => false, history);
   const moved = encodeEntry({ seq: 1n, time: 2, expires: 65_535, own: false, eventHash: hashOf(1) });
   audit.compare(row(1, hashOf(0)), moved);
   assert.deepEqual([audit.findings().erased, audit.findings().counts.altered], [0, 1]);
 });
 
-test('the hash of a list is one of all its events, and an event says it', () => {
+test('the hash of a list covers all its events, and an event has it', () => {
   const list = [1n, 2n, 3n].map((seq) => encodeErased(seq, randomBytes(32), randomBytes(32)));
   const hexOf = (pieces: readonly Buffer[]) => {
     const digest = new ErasureDigest();

@@ -14,13 +14,13 @@ import { RightEdge, type TileHashes } from '../../src/tlog/right-edge.ts';
 import { hashInTile, tileWith, tilePath } from '../../src/tlog/tile.ts';
 import { consistencyRanges, inclusionRanges, type Node, type Range, rangeHash } from '../../src/tlog/tree.ts';
 
-/** Where Debian's golang-golang-x-mod-dev puts the packages. */
+/** The packages of Debian's golang-golang-x-mod-dev. */
 const goPath = '/usr/share/gocode';
 const isGoThere =
   existsSync(join(goPath, 'src/golang.org/x/mod/sumdb/tlog')) && spawnSync('go', ['version']).status === 0;
 const skip = isGoThere ? false : 'NOT TESTED: apt-get install golang-go golang-golang-x-mod-dev';
 
-test('the Go project agrees on checkpoints, tiles and proofs, and refuses what was changed', {
+test('the Go project agrees on checkpoints, tiles and proofs, and refuses changed ones', {
   skip,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'auditlog-go-'));
@@ -53,7 +53,7 @@ test('the Go project agrees on checkpoints, tiles and proofs, and refuses what w
   }
 });
 
-/** A log as the service makes it, with two checkpoints and a proof of an event. */
+/** A log like the service's, with two checkpoints and a proof. */
 function exampleLog(size: number, older: number, index: number) {
   const origin = 'service/11111111-1111-1111-1111-111111111111';
   const signer = createSigner(origin, Buffer.alloc(32, 1));

@@ -33,7 +33,7 @@ describe('signed notes', () => {
     assert.throws(() => parseVerifierKey(example.key.replace('foo', 'bar')), /does not have its own id/);
   });
 
-  test('what a signer signs its key verifies, beside signatures that nobody here knows', () => {
+  test('a signature verifies with its key, beside unknown ones', () => {
     const signer = createSigner('service/1', seed);
     const [line = ''] = parseNote(example.note).signatures.map((one) => one.line);
     const texts = fc.array(fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/\p{Cc}/gu, '')));

@@ -18,7 +18,7 @@ export interface Ran {
   readonly error: string;
 }
 
-/** Runs `forward` in this process to its end; `stop` asks it to end. */
+/** Runs `forward` in this process; `stop` ends it. */
 export async function forward(
   args: readonly string[],
   more: { readonly environment?: Record<string, string>; readonly stop?: AbortSignal } = {},
@@ -63,11 +63,11 @@ export async function withDirectory(work: (directory: string) => Promise<void>):
 
 export interface Destination {
   readonly url: string;
-  /** Bodies of the requests that were answered with success. */
+  /** Bodies of requests with a successful answer. */
   readonly bodies: string[];
   readonly headers: IncomingHttpHeaders[];
   attempts: number;
-  /** Answers by itself when it returns true; only what it lets pass is kept. */
+  /** Answers the request if it returns true; other requests are kept. */
   fault: ((body: string, response: ServerResponse) => boolean) | undefined;
   lines(): string[];
   close(): Promise<void>;

@@ -13,7 +13,7 @@ import { type Remote, startRemote } from '../client/remote.ts';
 import { checkSignature, s3Environment, type TakenRequest } from '../support/s3.ts';
 import { forward, withDirectory } from './forward-support.ts';
 
-/** Destinations of `forward` other than files and plain HTTP, each held strictly to its protocol. */
+/** Destinations of `forward` other than files and plain HTTP, each strict about its protocol. */
 
 const start = 1_700_000_000_000_001;
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
@@ -23,7 +23,7 @@ let platform: Server;
 let url: string;
 let taken: TakenRequest[];
 let attempts: number;
-/** Answers a request; what it returns true for is kept. */
+/** Answers a request, which is kept if it returns true. */
 let answer: (request: TakenRequest, response: ServerResponse) => boolean;
 
 before(async () => {
@@ -63,7 +63,7 @@ const run = (to: string, ...args: string[]) =>
 const placeOf = (text: string) => Number(/"n":(\d+)/.exec(text)?.[1]);
 const done = (ran: { code: number; error: string }) => assert.equal(ran.code, 0, ran.error);
 
-/** The first attempt is answered with this status, later ones as usual. */
+/** The first attempt gets this status, later ones the usual. */
 function busyOnce(status: number): void {
   const usual = answer;
   answer = (request, response) => {
@@ -125,7 +125,7 @@ describe('OTLP', () => {
       const full = answer;
       answer = (request, response) => {
         if (attempts !== 3) return full(request, response);
-        // The first answer of this batch is lost, and so is the run.
+        // The answer to this batch is lost, and the run ends.
         response.writeHead(400).end();
         return true;
       };
@@ -246,7 +246,7 @@ function messagesIn(stream: Buffer): string[] {
 const syslogMessage = /^<(\d+)>1 (2023-11-14T22:13:20\.\d{6}Z) 127\.0\.0\.1 auditlog - - - (\{.*\})$/s;
 
 describe('syslog', () => {
-  /** A receiver that reads each connection to its end; the first one it breaks off. */
+  /** A receiver that reads each connection to its end, but may break off the first. */
   const receive = (streams: Buffer[], breakFirst: boolean) => {
     let connections = 0;
     return (socket: Socket) => {
@@ -288,7 +288,7 @@ describe('syslog', () => {
     check(streams);
   });
 
-  /** With a certificate for 127.0.0.1 that nobody else trusts, as a file and as options of a server. */
+  /** With a certificate for 127.0.0.1 of an unknown authority, as a file and as server options. */
   const withCertificate = async (
     t: TestContext,
     work: (made: { readonly cert: string; readonly options: TlsOptions }) => Promise<void>,
@@ -323,7 +323,7 @@ describe('syslog', () => {
       server.close();
     }));
 
-  /** The first two connections are ended after the first piece, and read no further: once in order, once with a reset. */
+  /** Ends the first two connections after the first piece: one cleanly, one with a reset. */
   const endEarly = (streams: Buffer[]) => {
     const usual = receive(streams, false);
     let connections = 0;
@@ -339,7 +339,7 @@ describe('syslog', () => {
       });
     };
   };
-  /** More than a receiver's system takes of what nobody reads, and less than this side's keeps. */
+  /** More than a receiver's system buffers, and less than this side's. */
   const enlarge = (): void => {
     const more = `,"file":"${'x'.repeat(40_000)}"`;
     for (const [n, event] of remote.events.entries()) {

@@ -85,14 +85,14 @@ describe('to standard output', () => {
     assert.ok(!refused.error.includes('wrong-key'));
   });
 
-  test('tells how far behind it is by the order of recording, not by when events happened', async () => {
+  test('reports its lag in the order of recording, not by event times', async () => {
     remote.fault = ({ query }, response) =>
       query.get('cursor') === 'c10' && reply(response, 403, { title: 'Forbidden', status: 403 });
     const ran = await once('--batch', '10');
     assert.match(ran.error, /delivered=10 batches=1 .* lag_seconds=10\d\./);
   });
 
-  test('goes on with what comes until it is stopped, with exit code 0', async () => {
+  test('follows until it is stopped, with exit code 0', async () => {
     for (const { url, events } of [remote, old]) {
       const stop = new AbortController();
       const running = forward(['--url', url, '--interval', '100ms'], { stop: stop.signal });
@@ -106,7 +106,7 @@ describe('to standard output', () => {
 });
 
 describe('to a file', () => {
-  test('goes on from the checkpoint, cuts what it does not know, and writes each event once', () =>
+  test('continues at the checkpoint, truncates unknown lines, and writes each event once', () =>
     withDirectory(async (directory) => {
       const [file, checkpoint] = [join(directory, 'events'), join(directory, 'checkpoint')];
       const run = () => once('--to', `file:${file}`, '--checkpoint', checkpoint, '--batch', '10');
@@ -115,7 +115,7 @@ describe('to a file', () => {
       assert.equal((await stat(file)).mode & 0o077, 0);
       assert.equal((await stat(checkpoint)).mode & 0o077, 0);
       remote.events.push(...range(5, 25).map(numbered));
-      // A run that was killed after writing, before the checkpoint.
+      // A run was killed between writing and the checkpoint.
       await appendFile(file, '{"n":25}\n{"n":26');
       done(await run());
       assert.deepEqual(places(await readFile(file, 'utf8')), range(30));
@@ -124,7 +124,7 @@ describe('to a file', () => {
       assert.deepEqual((await readdir(directory)).sort(), ['checkpoint', 'events']);
     }));
 
-  test('refuses a checkpoint of another file, and of one that is gone or shorter, and takes one put back', () =>
+  test('refuses a checkpoint of another, missing or shorter file, and accepts a restored one', () =>
     withDirectory(async (directory) => {
       const [file, checkpoint] = [join(directory, 'events'), join(directory, 'checkpoint')];
       const run = (path = file) => once('--to', `file:${path}`, '--checkpoint', checkpoint);
@@ -165,7 +165,7 @@ describe('to a file', () => {
       assert.equal(await readFile(file, 'utf8'), 'precious');
     }));
 
-  test('rotates by size, keeps as many as it is told to, and never divides a batch', () =>
+  test('rotates by size, keeps the given number, and never divides a batch', () =>
     withDirectory(async (directory) => {
       const [file, checkpoint] = [join(directory, 'events'), join(directory, 'checkpoint')];
       const to = ['--to', `file://${file}`, '--checkpoint', checkpoint, '--batch', '5'];
@@ -209,7 +209,7 @@ describe('to a file', () => {
       const args = ['--url', remote.url, '--checkpoint', join(directory, 'checkpoint')];
       const stop = new AbortController();
       const first = forward([...args, '--interval', '100ms'], { stop: stop.signal });
-      // Whoever finds the place moved by the other one ends; who that is depends on the machine.
+      // The run that finds the checkpoint moved by the other one ends; which one depends on the machine.
       const others = (async () => {
         for (let n = 25; ; n++) {
           remote.events.push(numbered(n));
@@ -224,7 +224,7 @@ describe('to a file', () => {
       assert.match(ran.error, /another process/);
     }));
 
-  test('says what to do when the server no longer knows the cursor', () =>
+  test('names the remedy if the server no longer knows the cursor', () =>
     withDirectory(async (directory) => {
       const checkpoint = join(directory, 'checkpoint');
       done(await once('--checkpoint', checkpoint));
@@ -257,7 +257,7 @@ describe('to an HTTP address', () => {
       );
     }));
 
-  test('repeats what the other side may take later, in order', async () => {
+  test('repeats temporary refusals, in order', async () => {
     const faults = [503, 429, 0, 500];
     destination.fault = (_, response) => {
       const status = faults.shift();
@@ -272,7 +272,7 @@ describe('to an HTTP address', () => {
     assert.match(ran.error, /retries=4/);
   });
 
-  test('takes a success for one whatever text comes with it, and no null for the answer of a bulk interface', async () => {
+  test('accepts a success with any text, but no null as answer of a bulk interface', async () => {
     destination.fault = (body, response) => {
       destination.bodies.push(body);
       response.end(Buffer.from([0x72, 0x65, 0xe7, 0x75]));
@@ -301,7 +301,7 @@ describe('to an HTTP address', () => {
     assert.deepEqual(placesOf(destination.lines()), range(25));
   });
 
-  test('ends at what is refused for good, without quoting it, or puts it aside and goes on', () =>
+  test('ends at a final refusal without quoting it, or puts it aside and continues', () =>
     withDirectory(async (directory) => {
       destination.fault = (body, response) => {
         if (!body.includes('"n":13,')) return false;
@@ -339,7 +339,7 @@ describe('to an HTTP address', () => {
       remote.events.push(numbered(3), numbered(3));
       const checkpoint = join(directory, 'checkpoint');
       let answers = 0;
-      // Taken, and the answer lost.
+      // Stored, but the answer is lost.
       destination.fault = (body, response) => {
         answers += 1;
         if (answers !== 2) return false;
@@ -449,7 +449,7 @@ describe('from a server without a feed', () => {
       assert.deepEqual(got, [0, 1, 2]);
     }));
 
-  test('divides long stretches and reads each until it stands still', () =>
+  test('divides long ranges and reads each until it is stable', () =>
     withDirectory(async (directory) => {
       old.events.splice(
         0,
@@ -458,7 +458,7 @@ describe('from a server without a feed', () => {
       );
       let late = 3;
       old.fault = ({ query }) => {
-        // Comes between two pages, at the front of the stretch; where that begins depends on the time of day.
+        // Comes between two pages, at the beginning of the range, which depends on the time of day.
         const front = (Date.parse(query.get('startTime') ?? '') + 1) * 1000;
         if (query.get('offset') === '1000' && late-- > 0)
           old.events.push({ ...numbered(12_000 + late), time: front + late });

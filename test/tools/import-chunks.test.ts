@@ -39,7 +39,7 @@ test('lines and their numbers are those of the text, however it is read', async 
   );
 });
 
-test('chunks end where the text says: the same for every way of reading, and from every chunk on', async () => {
+test('the text decides the ends of chunks: the same for every way of reading, and from every chunk on', async () => {
   const lines = Array.from({ length: 30_000 }, (_, n) => `{"n":${n},"pad":"${'x'.repeat(n % 97)}"}`);
   const text = Buffer.from(lines.join('\n'));
   const whole = await chunks(text, [text.length]);
@@ -52,7 +52,7 @@ test('chunks end where the text says: the same for every way of reading, and fro
   assert.deepEqual(shown(resumed), shown(whole.slice(1)));
 });
 
-test('a line that is too long costs itself alone, and is not held', async () => {
+test('a line that is too long is rejected alone, and not buffered', async () => {
   const long = 'x'.repeat(limits.importLineBytesMax + 1);
   const text = Buffer.from(`{"a":1}\n${long}\n{"b":2}\n${long}`);
   for (const sizes of [[text.length], [100_000]]) {

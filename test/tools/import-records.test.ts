@@ -61,7 +61,7 @@ test('records are found in a list, in a document with a list, and line by line, 
   );
 });
 
-test('a list goes on from the end of any chunk, and a record that is no JSON costs itself', async () => {
+test('a list continues from the end of any chunk, and an invalid record is rejected alone', async () => {
   const texts = Array.from({ length: 12_000 }, (_, n) => `{"n":${n},"pad":"${'],['.repeat(n % 40)}"}`);
   texts[5] = '{"n" 5}';
   texts[7] = 'x'.repeat(limits.importLineBytesMax + 10);

@@ -57,7 +57,7 @@ test('a pipe is read once from its beginning, as standard input is', { timeout: 
   assert.equal(source.path, undefined);
   assert.ok(Buffer.concat(await all(source.text(0))).equals(text));
   await written;
-  // Whoever is refused for another reason does not wait for a writer.
+  // A command refused for another reason does not wait for a writer.
   const unread = await openFileSource(path);
   await rm(path);
   await assert.rejects(all(unread.text(0)), /ENOENT/);

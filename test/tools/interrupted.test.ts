@@ -9,7 +9,7 @@ import { runTools } from '../../src/tools/program.ts';
 import { type Remote, remoteKey, reply, type Seen, startRemote } from '../client/remote.ts';
 import { removeDirectory, temporaryDirectory } from '../support/directories.ts';
 
-/** What commands say and keep when they are asked to end, and how the same command resumes. */
+/** Output and state of interrupted commands, and how the same command resumes. */
 
 let remote: Remote;
 let directory: string;
@@ -26,7 +26,7 @@ beforeEach(() => {
   remote.stored.length = 0;
 });
 
-/** Takes the lines of a body, all but those that are called bad. */
+/** Accepts the lines of a body, except those marked bad. */
 function accept({ method, body }: Seen, response: ServerResponse): boolean {
   if (method !== 'POST') return false;
   const lines = body.split('\n').filter((line) => line !== '');
@@ -35,7 +35,7 @@ function accept({ method, body }: Seen, response: ServerResponse): boolean {
   return reply(response, 202, { accepted: lines.length - errors.length, rejected: errors.length, errors });
 }
 
-/** Runs a command; `asked` resolves when it is asked to end. */
+/** Runs a command; `asked` resolves when it should end. */
 async function run(args: readonly string[], asked: Promise<void> = new Promise(() => undefined)) {
   const said = { out: '', error: '' };
   const code = await runTools([...args, '--url', remote.url], {
@@ -59,7 +59,7 @@ function ending(): { readonly asked: Promise<void>; readonly ask: () => void } {
   return { asked, ask: () => stop.abort() };
 }
 
-test('import keeps what was answered, says so, and the same command resumes there', async () => {
+test('import keeps its progress, reports it, and the same command resumes there', async () => {
   const file = join(directory, 'many.ndjson');
   const lines = Array.from({ length: 25_000 }, (_, n) => JSON.stringify({ time: n, message: { action: n } }));
   await writeFile(file, `${lines.join('\n')}\n`);
@@ -68,7 +68,7 @@ test('import keeps what was answered, says so, and the same command resumes ther
   remote.fault = (seen, response) => {
     requests += 1;
     if (requests === 1) return accept(seen, response);
-    // Never answered: only the end of the command ends it.
+    // Never answered: only the command's end closes it.
     response.once('error', () => undefined);
     if (requests === 3) setTimeout(ask, 50);
     return true;
@@ -87,7 +87,7 @@ test('import keeps what was answered, says so, and the same command resumes ther
   assert.equal(remote.stored.length, 25_000);
 });
 
-test('import says which server does not answer, and that it retries', async () => {
+test('import names the server that does not answer, and its retries', async () => {
   const file = join(directory, 'one.ndjson');
   await writeFile(file, '{"time":1,"message":{"action":1}}\n');
   let failures = 2;
@@ -114,7 +114,7 @@ test('import --strict ends with 1 where a line was rejected, now or in an earlie
   }
 });
 
-test('export of a server keeps nothing, and says so', async () => {
+test('export of a server keeps nothing, and reports that', async () => {
   const { asked, ask } = ending();
   remote.fault = (_, response) => {
     response.writeHead(200, { 'content-type': 'application/x-ndjson', 'x-total-count': '2' });

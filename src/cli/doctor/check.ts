@@ -8,10 +8,6 @@ export function check(name: string, findings: readonly Finding[], notes: readonl
   return { name, about: 'events', healthy: findings.length === 0, findings, notes };
 }
 
-export function checkOfPlace(
-  name: string,
-  findings: readonly Finding[],
-  notes: readonly string[] = [],
-): Check {
+export function hostCheck(name: string, findings: readonly Finding[], notes: readonly string[] = []): Check {
   return { name, about: 'surroundings', healthy: findings.length === 0, findings, notes };
 }

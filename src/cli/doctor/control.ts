@@ -32,11 +32,11 @@ export async function repairControlData(context: EngineContext) {
   const { storage } = context;
   const projections = await brokenProjections(storage);
   await remakeProjections(storage, projections);
-  const takenOut = await takeOutRemade(storage);
+  const detached = await takeOutRemade(storage);
   const ofJournal = await damagedParts(storage, 'journal');
   for (const part of ofJournal) await detachPart(storage, part);
   if (ofJournal.length > 0)
-    takenOut.set(
+    detached.set(
       'journal',
       ofJournal.map(({ name }) => name),
     );
@@ -47,7 +47,7 @@ export async function repairControlData(context: EngineContext) {
   const ofProjections = projections.map(({ table, part, name }) => `${table}/${part}/${name}`);
   const lines = [
     ...ofProjections.map((one) => `the projection ${one} was rebuilt`),
-    ...[...takenOut].map(
+    ...[...detached].map(
       ([table, parts]) => `${table}: part ${parts.join(', ')} was unreadable and was removed`,
     ),
     ...accepted.map((one) => `${wordsOf(one)}: accepted`),
@@ -59,7 +59,7 @@ export async function repairControlData(context: EngineContext) {
       ? 'the journal of control data is complete and the rebuildable tables are readable: nothing was repaired'
       : lines.join('\n');
   const value = {
-    tables: [...takenOut].map(([table, parts_taken_out]) => ({ table, parts_taken_out })),
+    tables: [...detached].map(([table, parts_taken_out]) => ({ table, parts_taken_out })),
     projections: ofProjections,
     accepted: accepted.map(({ place, detail, organization = null }) => ({ place, detail, organization })),
   };

@@ -14,7 +14,7 @@ import { checkRights } from '../../storage/rights.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { limits } from '../limits.ts';
 import { endOfOrder } from '../../backup/order-end.ts';
-import { type Check, check, checkOfPlace, type Finding } from './check.ts';
+import { type Check, check, hostCheck, type Finding } from './check.ts';
 
 /** Maximum difference between the clocks of processes that share an engine. */
 const clockSkewMsMax = 2_000;
@@ -26,7 +26,7 @@ const dayMicros = 86_400_000_000;
 
 export async function checkVersion(storage: Storage): Promise<Check> {
   const [row] = await storage.rows<{ version: string }>('SELECT version() AS version');
-  return checkOfPlace('engine_version', [], [`ClickHouse ${row?.version}`]);
+  return hostCheck('engine_version', [], [`ClickHouse ${row?.version}`]);
 }
 
 export async function checkTables(storage: Storage): Promise<Check> {
@@ -34,7 +34,7 @@ export async function checkTables(storage: Storage): Promise<Check> {
     'SELECT name, checksum, applied FROM schema_migrations FINAL ORDER BY name',
   );
   const note = `migrations up to ${rows.at(-1)?.name.slice(0, 4)}; log format ${formatVersion}`;
-  return checkOfPlace('tables', [], [note]);
+  return hostCheck('tables', [], [note]);
 }
 
 export async function checkUser(storage: Storage, { user, cluster }: Config['clickhouse']): Promise<Check> {
@@ -43,9 +43,9 @@ export async function checkUser(storage: Storage, { user, cluster }: Config['cli
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const remedy = 'run these statements as a user with the right to grant';
-    return checkOfPlace('engine_rights', [{ id: user, detail: error.message, remedy }]);
+    return hostCheck('engine_rights', [{ id: user, detail: error.message, remedy }]);
   }
-  return checkOfPlace('engine_rights', []);
+  return hostCheck('engine_rights', []);
 }
 
 /**
@@ -72,7 +72,7 @@ export async function checkClock(storage: Storage, dataDir: string): Promise<Che
       detail: `it is ${inSeconds(setBack)} behind the start time of the newest log segment`,
       remedy: 'correct the clock; no event is lost, but times of receipt and retention are wrong',
     });
-  return checkOfPlace('clock', findings);
+  return hostCheck('clock', findings);
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
@@ -106,7 +106,7 @@ export async function checkBacklog({ dataDir, walMaxBytes }: Config, isServed: b
       detail: `has waited for the engine for ${inSeconds(age)}`,
       remedy: 'see the operational log: the engine does not accept it',
     });
-  return checkOfPlace('backlog', findings, [figures]);
+  return hostCheck('backlog', findings, [figures]);
 }
 
 /**
@@ -142,7 +142,7 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
     );
   } catch (error) {
     if (!(error instanceof EngineError) || error.engineCode !== accessDenied) throw error;
-    return checkOfPlace('parts', [], ['not counted: this user lacks GRANT SELECT ON system.parts']);
+    return hostCheck('parts', [], ['not counted: this user lacks GRANT SELECT ON system.parts']);
   }
   const parts = Number(row?.parts ?? 0);
   const findings =
@@ -155,7 +155,7 @@ export async function checkPartCount(storage: Storage): Promise<Check> {
           },
         ]
       : [];
-  return checkOfPlace('parts', findings, [`${parts} parts at most in a month of recording`]);
+  return hostCheck('parts', findings, [`${parts} parts at most in a month of recording`]);
 }
 
 export async function checkRetention(storage: Storage): Promise<Check> {
@@ -172,5 +172,5 @@ export async function checkRetention(storage: Storage): Promise<Check> {
   const remedy =
     'start the server if it is not running: it removes them after a day, or its operational log has the reason; rewriting parts needs disk space';
   const detail = `${events} that expired ${limits.doctorExpiredDaysMax} days ago or earlier are still on the disk`;
-  return checkOfPlace('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
+  return hostCheck('retention', events === 0 ? [] : [{ id: 'events', detail, remedy }]);
 }

@@ -10,7 +10,7 @@ import { ProviderFailed } from '../../sign-on/provider-failed.ts';
 import { Providers } from '../../sign-on/providers.ts';
 import type { Setup } from '../command-work.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { type Check, checkOfPlace, type Finding } from './check.ts';
+import { type Check, hostCheck, type Finding } from './check.ts';
 
 const doctorProvidersMax = 100;
 const doctorProviderSkewMsMax = 30_000;
@@ -36,7 +36,7 @@ export async function checkSignOn(storage: Storage, setup: Setup): Promise<Check
     }
   }
   const notes = asked > doctorProvidersMax ? [`only ${doctorProvidersMax} were asked`] : [];
-  return asked === 0 ? undefined : checkOfPlace('sign_on', findings, notes);
+  return asked === 0 ? undefined : hostCheck('sign_on', findings, notes);
 }
 
 /** A check creates no secret. If none exists, a temporary one replaces it: neither decrypts client secrets. */

@@ -72,7 +72,7 @@ export async function verifyEngine(
   const erasures = new ErasureHistory(lists);
   const policies = await readPolicies(storage, tiles, of, erasures);
   const history = historyOf(policies);
-  const events = new EventAudit((entry) => history.mayHaveGone(entry), erasures);
+  const events = new EventAudit((entry) => history.mayBeRemoved(entry), erasures);
   const progress = createProgress(deps.io, { items: 'events', total: checkpoints.covered });
   const source = new EntrySource(tiles, id, copy);
   const throttle = await makeThrottle({ storage, isShared, config }, options);

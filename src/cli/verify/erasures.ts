@@ -3,7 +3,7 @@ import type { TileTable } from '../../evidence/tile-table.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { encodeErased, type Erasure, ErasureHistory, erasureCode, erasureIn } from '../../tlog/erasure.ts';
 import { believed, disbelieved } from '../../tools/verify/erasures.ts';
-import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
+import { hashOf, type PositionedEvent } from '../../tools/verify/policies.ts';
 import type { Report } from '../../tools/verify/report.ts';
 import { eventsInTree, type Statements } from './policies.ts';
 
@@ -12,7 +12,7 @@ const verifyErasedAtOnce = 20_000;
 /** Lists of erased events confirmed by the tree, their events, and faults of the others. */
 export interface FoundErasures {
   readonly erasures: readonly Erasure[];
-  readonly placed: readonly PlacedEvent[];
+  readonly placed: readonly PositionedEvent[];
   readonly findings: Report['findings'];
 }
 
@@ -28,7 +28,7 @@ export async function readErasures(
 ): Promise<FoundErasures> {
   let waiting = await eventsInTree(storage, tiles, { ...of, codes: [erasureCode] });
   const state = await readControlState(storage);
-  const placed: PlacedEvent[] = [];
+  const placed: PositionedEvent[] = [];
   const erasures: Erasure[] = [];
   const findings: Report['findings'][number][] = [];
   for (let isMore = true; isMore; ) {

@@ -5,7 +5,7 @@ import type { Storage } from '../../storage/storage.ts';
 import type { Entry } from '../../tlog/entry.ts';
 import type { ErasureHistory } from '../../tlog/erasure.ts';
 import { policyCodes } from '../../tlog/policy.ts';
-import { hashOf, type PlacedEvent } from '../../tools/verify/policies.ts';
+import { hashOf, type PositionedEvent } from '../../tools/verify/policies.ts';
 
 /** Statements of the tree about an organization, within the `covered` entries. */
 export interface Statements {
@@ -15,15 +15,15 @@ export interface Statements {
 }
 
 /**
- * Policy events that are as the tree recorded them, or as an erasure left them. Others could have been
- * inserted by whoever removed events, and are ignored. Rejects with EngineError.
+ * Policy events that are as the tree recorded them, or as an erasure left them. Others could be
+ * forged, and are ignored. Rejects with EngineError.
  */
 export async function readPolicies(
   storage: Storage,
   tiles: TileTable,
   of: Omit<Statements, 'codes'>,
   erasures: ErasureHistory,
-): Promise<PlacedEvent[]> {
+): Promise<PositionedEvent[]> {
   const events = await eventsInTree(storage, tiles, { ...of, codes: policyCodes });
   return events.filter((one) => erasures.allows(one.entry, hashOf(one)));
 }
@@ -36,13 +36,13 @@ export async function eventsInTree(
   storage: Storage,
   tiles: TileTable,
   { organization, codes, covered }: Statements,
-): Promise<(PlacedEvent & { readonly entry: Entry })[]> {
+): Promise<(PositionedEvent & { readonly entry: Entry })[]> {
   const rows = await storage.rows<Record<'seq' | 'source' | 'hex', string>>(
     `SELECT seq, source, hex(${shownHash}) AS hex FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
     { org: organization, codes: [...codes] },
   );
   const tree = new TreeReader(tiles);
-  const events: (PlacedEvent & { readonly entry: Entry })[] = [];
+  const events: (PositionedEvent & { readonly entry: Entry })[] = [];
   for (const { seq: text, source, hex } of rows) {
     const seq = BigInt(text);
     const entry = await tree.entryOf(organization, seq);

@@ -20,7 +20,7 @@ import { ignoredParameters } from '../read-headers.ts';
 import type { RequestContext } from '../request-context.ts';
 import { jsonLine, jsonReply } from '../response.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
-import { publicAddress } from '../sign-on-place.ts';
+import { publicAddress } from '../sign-on-address.ts';
 import { fileTime, filtersGiven } from './export.ts';
 
 /** The newest checkpoint, or the oldest of at least `size` events (contract: Read, evidence). */

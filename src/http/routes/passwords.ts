@@ -51,7 +51,7 @@ export function usePasswordLinkHandler(deps: EndpointDeps): Handler {
   return async (context) => {
     const { token, new: password } = await readJson(context, 'PasswordByLink');
     checkPassword(password);
-    // A used link names no user any more.
+    // A used link no longer names a user.
     const actor = { type: 'App/System', id: hash('sha256', token) } as const;
     if (await isRepeat(deps, context, { actor })) return { status: 204 };
     const user = await passwordLinks.verify(token);

@@ -14,7 +14,7 @@ import { type Reply, seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
-import { nameOfProvider } from '../sign-on-place.ts';
+import { nameOfProvider } from '../sign-on-address.ts';
 import { isHostOf } from '../tenant-host.ts';
 import { toProblem } from '../problem-reply.ts';
 import { selfAuditOrigin } from '../self-audit.ts';
@@ -30,9 +30,9 @@ interface Begun {
  * A provider sends the browser back to it (contract: Sessions).
  *
  *     cookie of an attempt, of this organization and provider? ─no─▶ over
- *     the first to come back with it?                          ─no─▶ over
+ *     this attempt not used before?                            ─no─▶ over
  *     state, issuer, code for tokens, signature, nonce …       ─no─▶ declined, invalid, provider
- *     who is it in the organization?                           ─no─▶ unknown, role, …        (events 1002)
+ *     a user of the organization?                              ─no─▶ unknown, role, …        (events 1002)
  *     1001 recorded ─▶ session in a cookie, on to the page
  */
 export function signOnCallbackHandler(deps: EndpointDeps): Handler {

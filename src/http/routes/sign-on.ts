@@ -7,7 +7,7 @@ import { jsonReply, seeOther } from '../response.ts';
 import type { Handler } from '../router.ts';
 import { attemptCookie } from '../session-cookie.ts';
 import { signIns } from '../sign-in-metrics.ts';
-import { meantOrganization, nameOfProvider, redirectUri } from '../sign-on-place.ts';
+import { meantOrganization, nameOfProvider, redirectUri } from '../sign-on-address.ts';
 import { newAttempt } from '../../sign-on/attempt.ts';
 import { limits } from '../../sign-on/limits.ts';
 
@@ -22,7 +22,7 @@ export function signOnHandler(deps: EndpointDeps): Handler {
     const { organization } = meant;
     const attempt = newAttempt({
       organizationId: organization.id,
-      returnTo: pagePlace(context.first('return')),
+      returnTo: pagePath(context.first('return')),
       redirectUri: redirectUri(context, config, organization, nameOfProvider(settings, organization)),
     });
     try {
@@ -46,7 +46,7 @@ function notThere(): Problem {
 }
 
 /** Never another site. */
-function pagePlace(text = ''): string {
+function pagePath(text = ''): string {
   return text.length <= returnCharactersMax && /^\/#\/[!-~]*$/.test(text) ? text : '/';
 }
 

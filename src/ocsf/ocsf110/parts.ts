@@ -212,10 +212,10 @@ function putApi(r: SourceReading, { out, code }: PartsContext): void {
 
 function putPrivileges(out: Output, r: SourceReading, { privilege }: ActivityClass): void {
   out.put(json.privileges);
-  const said = privilegesOf(r);
+  const listed = privilegesOf(r);
   const isRole = textIn(r, slot.targetType)?.toLowerCase().endsWith('role') === true;
   const role = isRole ? firstText(r, slot.targetName, slot.targetId) : -1;
-  if (said !== undefined || role < 0) return out.text(said ?? JSON.stringify([privilege ?? 'unknown']));
+  if (listed !== undefined || role < 0) return out.text(listed ?? JSON.stringify([privilege ?? 'unknown']));
   out.put(json.privilege);
   putToken(out, r, role);
   out.put(json.privilegeEnd);

@@ -4,18 +4,18 @@ import { RetryLog } from '../retry-log.ts';
 type Side = 'source' | 'destination';
 
 export class ForwardProgress {
-  readonly #tell: (line: string) => void;
+  readonly #writeLine: (line: string) => void;
   readonly #now: () => number;
   readonly #retryLog: RetryLog;
   readonly #counts = { delivered: 0, batches: 0, rejected: 0, retries: 0 };
   /** All events recorded before this are delivered, Unix microseconds. */
   settledThrough: number | undefined;
 
-  /** `tell` writes a line. `now` is Unix microseconds. A failing side is retried for `giveUpAfterMs`. */
-  constructor(tell: (line: string) => void, now: () => number, giveUpAfterMs: number) {
-    this.#tell = tell;
+  /** `writeLine` writes a line. `now` is Unix microseconds. A failing side is retried for `giveUpAfterMs`. */
+  constructor(writeLine: (line: string) => void, now: () => number, giveUpAfterMs: number) {
+    this.#writeLine = writeLine;
     this.#now = now;
-    this.#retryLog = new RetryLog(tell, giveUpAfterMs);
+    this.#retryLog = new RetryLog(writeLine, giveUpAfterMs);
   }
 
   delivered(events: number, rejected: number): void {
@@ -38,7 +38,7 @@ export class ForwardProgress {
     const lagMicros = through === undefined ? undefined : Math.max(0, this.#now() - through);
     const lag = lagMicros === undefined ? 'unknown' : (lagMicros / 1_000_000).toFixed(1);
     const { delivered, batches, rejected, retries } = this.#counts;
-    this.#tell(
+    this.#writeLine(
       `delivered=${delivered} batches=${batches} rejected=${rejected} retries=${retries} lag_seconds=${lag}`,
     );
   }

@@ -7,7 +7,7 @@ import { caseFiles, type CaseHead, type CaseProof } from '../../tlog/case.ts';
 import { NoteError } from '../../tlog/note.ts';
 import { readable } from './checkpoints.ts';
 
-/** Above what the service makes of 32 MiB of events. */
+/** The service makes less of 32 MiB of events. */
 const caseBytesMax = 256 * 1024 * 1024;
 
 /** The files of a case, in a .zip or in a directory where it was unpacked; undefined for anything else. */
@@ -54,7 +54,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** Throws a NoteError for what is no head of a case. */
+/** Throws a NoteError for anything else. */
 export function caseHead(bytes: Buffer): Pick<CaseHead, 'origin' | 'places'> {
   const { auditlog_case: kind, origin, places } = parsed(bytes.toString()) ?? {};
   const isWhole = kind === 1 && isText(origin) && Array.isArray(places) && places.every(Number.isSafeInteger);

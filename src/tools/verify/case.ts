@@ -10,7 +10,7 @@ import type { Trust } from '../../tlog/trust.ts';
 import { isIncluded } from '../../tlog/tree.ts';
 import { caseHead, caseProof, neededFile } from './case-files.ts';
 import { Checkpoints, readTrust, type TrustOptions } from './checkpoints.ts';
-import { atPlace, type Report } from './report.ts';
+import { findingAt, type Report } from './report.ts';
 
 type Finding = Report['findings'][number];
 
@@ -88,7 +88,7 @@ function checkProofs(
     const entry = entryAt(bytes, 0);
     const [tree] = checkpoints.heads;
     if (own !== checkpoint || tree === undefined || !isIncluded(leafHash(bytes), position, tree, hashes)) {
-      findings.push(atPlace('contradicted', position, entry, 'is not in the tree that was signed for'));
+      findings.push(findingAt('contradicted', position, entry, 'is not in the tree that was signed for'));
       continue;
     }
     const [source, columns] = [Buffer.from(proof.source), Buffer.from(proof.columns, 'base64')];
@@ -133,7 +133,7 @@ class Comparison {
     this.#compare();
     for (const [position, { entry }] of proofs)
       if (!places.includes(position))
-        this.findings.push(atPlace('added', position, entry, 'has a proof, and was not in the case'));
+        this.findings.push(findingAt('added', position, entry, 'has a proof, and was not in the case'));
   }
 
   #compare(): void {
@@ -165,22 +165,22 @@ class Comparison {
   }
 
   #altered(event: number): void {
-    this.#tell(event, 'altered', 'is not what was recorded');
+    this.#report(event, 'altered', 'is not what was recorded');
   }
 
   #missing(event: number, line: number): void {
     const isEarlier = this.#actual.slice(0, line).includes(this.#expected[event]);
     if (!isEarlier || this.#expected[event] === undefined)
-      this.#tell(event, 'missing', 'was taken out of the case');
+      this.#report(event, 'missing', 'was taken out of the case');
   }
 
-  #tell(event: number, kind: Finding['kind'], what: string): void {
+  #report(event: number, kind: Finding['kind'], what: string): void {
     const position = this.#places[event] as number;
     const proven = this.#proofs.get(position);
     this.findings.push(
       proven === undefined
         ? { kind: 'unproven', position, detail: `the event at place ${position} has no proof in the case` }
-        : atPlace(kind, position, proven.entry, what),
+        : findingAt(kind, position, proven.entry, what),
     );
   }
 

@@ -6,7 +6,7 @@ import { entryAt, entryBytes, fromBundle } from '../../tlog/entry.ts';
 import { ifThere } from '../../base/errors/system-error.ts';
 import { tilePath, tileWidth, widthIn } from '../../tlog/tile.ts';
 import { limits } from '../limits.ts';
-import { atPlace, type Report } from './report.ts';
+import { findingAt, type Report } from './report.ts';
 
 /** Checkpoints of a copy to compare: its entries locate a change, so few suffice. */
 const verifyCopyCheckpointsMax = 1_000;
@@ -107,6 +107,6 @@ export class CopyAudit {
       at < entries.length
         ? `has different entries in ${this.#what} and in the copy`
         : `is in the copy, but not in ${this.#what}`;
-    this.#finding = atPlace(this.#kind, position + index, entryAt(copied, index), words);
+    this.#finding = findingAt(this.#kind, position + index, entryAt(copied, index), words);
   }
 }

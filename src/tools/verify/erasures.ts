@@ -1,9 +1,9 @@
 import { ErasureDigest, type ErasureHistory, erasureIn } from '../../tlog/erasure.ts';
 import { sha256 } from '../../tlog/hash.ts';
-import type { PlacedEvent } from './policies.ts';
+import type { PositionedEvent } from './policies.ts';
 import type { Report } from './report.ts';
 
-export function believed({ position, seq, source }: PlacedEvent, list: Buffer, isPending: boolean) {
+export function believed({ position, seq, source }: PositionedEvent, list: Buffer, isPending: boolean) {
   const statement = erasureIn(source);
   if (statement === undefined) return undefined;
   const digest = new ErasureDigest();
@@ -12,7 +12,7 @@ export function believed({ position, seq, source }: PlacedEvent, list: Buffer, i
   return { pseudonym: statement.pseudonym, seq, position, list, isPending };
 }
 
-export function disbelieved({ position }: PlacedEvent): Report['findings'][number] {
+export function disbelieved({ position }: PositionedEvent): Report['findings'][number] {
   const detail = `the list of erased events differs from the event at position ${position}, and is ignored`;
   return { kind: 'altered', position, detail };
 }

@@ -21,21 +21,21 @@ import { CopyAudit, TreeCopy } from './copy.ts';
 import { believed, disbelieved, explainedByErasures } from './erasures.ts';
 import { type EvidenceHead, evidenceHead, readErasureLine, readLine } from './evidence-file.ts';
 import { splitLines } from '../lines.ts';
-import { explainedBy, hashOf, historyOf, notesOf, type PlacedEvent } from './policies.ts';
+import { explainedBy, hashOf, historyOf, notesOf, type PositionedEvent } from './policies.ts';
 import { NamedOrganization } from './named-organization.ts';
-import { atPlace, contradictionsIn, type Report, vanished } from './report.ts';
+import { findingAt, contradictionsIn, type Report, vanished } from './report.ts';
 
 const entriesAtOnce = 256;
 
 class ErasureLists {
-  readonly events: readonly PlacedEvent[];
+  readonly events: readonly PositionedEvent[];
   readonly #isPending: readonly boolean[];
   readonly #pieces: Buffer[][];
   readonly #findings: Report['findings'][number][] = [];
   #history: ErasureHistory | undefined;
 
   constructor(erasures: EvidenceHead['erasures'] = []) {
-    this.events = placedIn(erasures);
+    this.events = positionedEvents(erasures);
     this.#isPending = erasures.map(({ pending }) => pending === true);
     this.#pieces = erasures.map(() => []);
   }
@@ -73,11 +73,11 @@ class FileAudit {
   readonly #entries = Buffer.alloc(entriesAtOnce * entryBytes);
   #waiting = 0;
   readonly #history: PolicyHistory;
-  readonly #policies: readonly PlacedEvent[];
+  readonly #policies: readonly PositionedEvent[];
   readonly #erasures: ErasureLists;
   readonly #organization: NamedOrganization;
   /** Events named by the first line, until found in the tree. */
-  readonly #claimed: Map<number, PlacedEvent>;
+  readonly #claimed: Map<number, PositionedEvent>;
   #first: Report['findings'][number] | undefined;
   /** The first event without its source, though it has not expired. */
   #firstLeftOut: { readonly position: number; readonly entry: Entry } | undefined;
@@ -86,7 +86,7 @@ class FileAudit {
   #leftOut = 0;
 
   constructor(tree: TreeAudit, { organization, ...head }: EvidenceHead) {
-    const policies = placedIn(head.policies);
+    const policies = positionedEvents(head.policies);
     const erasures = new ErasureLists(head.erasures);
     this.#tree = tree;
     this.#policies = policies;
@@ -100,7 +100,7 @@ class FileAudit {
   findings(isFiltered: boolean): Report['findings'] {
     const [claimed] = this.#claimed.values();
     if (claimed !== undefined)
-      this.#tell({
+      this.#report({
         kind: 'added',
         position: claimed.position,
         detail: `the first line of the file names a policy at position ${claimed.position} that is not in the tree`,
@@ -112,7 +112,7 @@ class FileAudit {
     ];
     if (isFiltered || this.#firstLeftOut === undefined) return first;
     const { position, entry } = this.#firstLeftOut;
-    const missing = atPlace('missing', position, entry, `${vanished}; in all ${this.#leftOut} missing`);
+    const missing = findingAt('missing', position, entry, `${vanished}; in all ${this.#leftOut} missing`);
     return [...first, missing].toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0));
   }
 
@@ -136,7 +136,7 @@ class FileAudit {
     if (expected === 0 && this.#erasures.take(line)) return;
     const found = readLine(line, this.#entries, this.#waiting);
     if (found === undefined) {
-      this.#tell({
+      this.#report({
         kind: 'altered',
         position: expected,
         detail: `the line of position ${expected} is not in the format of exports`,
@@ -145,13 +145,13 @@ class FileAudit {
     }
     const { position, event } = found;
     const entry = (): Entry => entryAt(this.#entries, this.#waiting);
-    if (position !== expected) this.#tell(misplaced(position, expected, entry()));
+    if (position !== expected) this.#report(misplaced(position, expected, entry()));
     this.#confirm(position, entry());
     if (event === undefined) this.#miss(position, entry());
     else {
       this.#sources += 1;
       if (!this.#isAsSaid(entry, event))
-        this.#tell(atPlace('altered', position, entry(), 'differs from the recorded event'));
+        this.#report(findingAt('altered', position, entry(), 'differs from the recorded event'));
       else if (isOwnEntry(this.#entries, this.#waiting)) this.#organization.look(position, event.source);
     }
     this.#waiting += 1;
@@ -166,7 +166,7 @@ class FileAudit {
 
   /** Lines beyond the last checkpoint. */
   addBehind(covered: number, size: number): void {
-    this.#tell({
+    this.#report({
       kind: 'added',
       position: covered,
       detail: `the lines of positions ${covered} to ${size - 1} were inserted: no checkpoint covers them`,
@@ -188,7 +188,7 @@ class FileAudit {
   }
 
   #miss(position: number, entry: Entry): void {
-    if (this.#history.mayHaveGone(entry)) {
+    if (this.#history.mayBeRemoved(entry)) {
       this.#expired += 1;
       return;
     }
@@ -197,7 +197,7 @@ class FileAudit {
   }
 
   /** Later ones follow from the first. */
-  #tell(finding: Report['findings'][number]): void {
+  #report(finding: Report['findings'][number]): void {
     this.#first ??= finding;
   }
 }
@@ -209,7 +209,7 @@ function misplaced(position: number, expected: number, entry: Entry): Report['fi
         position: expected,
         detail: `the event at position ${expected} is missing: the event of position ${position} is there`,
       }
-    : atPlace('moved', position, entry, `is at position ${expected}, like an earlier one`);
+    : findingAt('moved', position, entry, `is at position ${expected}, like an earlier one`);
 }
 
 async function begin(line: Buffer, path: string, options: TrustOptions) {
@@ -242,7 +242,7 @@ async function begin(line: Buffer, path: string, options: TrustOptions) {
 }
 
 /** The file's maker wrote its first line: the tree verifies the events it names. */
-function placedIn(events: EvidenceHead['policies'] = []): PlacedEvent[] {
+function positionedEvents(events: EvidenceHead['policies'] = []): PositionedEvent[] {
   return events.map(({ n, seq, shown, source }) => ({
     position: n,
     seq: BigInt(seq),
@@ -298,7 +298,7 @@ export async function verifyFile(
   if (tree.size > checkpoints.covered) audit.addBehind(checkpoints.covered, tree.size);
   // Errors after a missing line are reported once.
   const found = audit.findings(isFiltered);
-  const toldFrom = found[0]?.position ?? Number.POSITIVE_INFINITY;
+  const reportedFrom = found[0]?.position ?? Number.POSITIVE_INFINITY;
   return {
     origin: checkpoints.origin,
     events: tree.size,
@@ -306,7 +306,7 @@ export async function verifyFile(
     findings: [
       ...checkpoints.findings,
       ...found,
-      ...(copied?.findings ?? []).filter(({ position = 0 }) => position < toldFrom),
+      ...(copied?.findings ?? []).filter(({ position = 0 }) => position < reportedFrom),
       ...contradictionsIn(tree.findings()),
     ],
     confirm: [...audit.confirm, ...olderThanKept(checkpoints)],

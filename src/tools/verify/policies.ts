@@ -5,7 +5,7 @@ import { eventHash } from '../../tlog/entry.ts';
 import { PolicyHistory, policyIn, type PolicyStatement } from '../../tlog/policy.ts';
 import type { Report } from './report.ts';
 
-export interface PlacedEvent {
+export interface PositionedEvent {
   readonly position: number;
   readonly seq: bigint;
   readonly source: string;
@@ -13,17 +13,17 @@ export interface PlacedEvent {
   readonly shown: Buffer;
 }
 
-export function hashOf({ source, shown }: Pick<PlacedEvent, 'source' | 'shown'>): Buffer {
+export function hashOf({ source, shown }: Pick<PositionedEvent, 'source' | 'shown'>): Buffer {
   return eventHash({ source: Buffer.from(source), shown });
 }
 
 /** The event's statement; undefined if it has none. */
-function statementOf({ seq, source }: Pick<PlacedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
+function statementOf({ seq, source }: Pick<PositionedEvent, 'seq' | 'source'>): PolicyStatement | undefined {
   const policy = policyIn(source);
   return policy && { seq, recordedMicros: seqTimeMs(seq) * 1000, ...policy };
 }
 
-export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
+export function historyOf(policies: readonly PositionedEvent[]): PolicyHistory {
   return new PolicyHistory(
     policies.flatMap((one) => statementOf(one) ?? []),
     systemClock(),
@@ -31,13 +31,13 @@ export function historyOf(policies: readonly PlacedEvent[]): PolicyHistory {
 }
 
 export function notesOf(history: PolicyHistory): Report['notes'] {
-  return history.gone.flatMap(({ ending, events }) =>
+  return history.removed.flatMap(({ ending, events }) =>
     ending === 'recorded' ? [`${events} expired events were removed`] : [],
   );
 }
 
-export function explainedBy(history: PolicyHistory, policies: readonly PlacedEvent[]): Report['confirm'] {
-  return history.gone.flatMap(({ ending, events }) => {
+export function explainedBy(history: PolicyHistory, policies: readonly PositionedEvent[]): Report['confirm'] {
+  return history.removed.flatMap(({ ending, events }) => {
     if (ending === 'recorded') return [];
     const position = policies.find(({ seq }) => seq === ending.seq)?.position ?? 0;
     const since = formatMicros(ending.recordedMicros);

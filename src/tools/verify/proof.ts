@@ -5,7 +5,7 @@ import { hashBytes, leafHash } from '../../tlog/hash.ts';
 import { parseProofText } from '../../tlog/proof-text.ts';
 import { isIncluded } from '../../tlog/tree.ts';
 import { Checkpoints, readTrust, type TrustOptions } from './checkpoints.ts';
-import { atPlace, type Report, vanished } from './report.ts';
+import { findingAt, type Report, vanished } from './report.ts';
 
 interface ProofFile {
   readonly entry: string;
@@ -51,12 +51,12 @@ export async function verifyProof(
   const [tree] = checkpoints.heads;
   const findings: Report['findings'][number][] = [];
   if (tree === undefined || !isIncluded(leafHash(bytes), index, tree, hashes))
-    findings.push(atPlace('contradicted', index, entry, 'is not in the signed tree'));
+    findings.push(findingAt('contradicted', index, entry, 'is not in the signed tree'));
   const content = source === undefined ? undefined : eventContent(source, shown);
   if (content !== undefined && !isEntryOf(bytes, 0, content))
-    findings.push(atPlace('altered', index, entry, 'differs from the recorded event'));
+    findings.push(findingAt('altered', index, entry, 'differs from the recorded event'));
   if (source === undefined && !hasExpired(entry, systemClock()))
-    findings.push(atPlace('missing', index, entry, vanished));
+    findings.push(findingAt('missing', index, entry, vanished));
   const notes = source === undefined ? ['the file has no source event: only its hash is proven'] : [];
   if (findings.some(({ kind }) => kind === 'altered'))
     notes.push('"verify --org" and exports with --evidence show whether a person was erased from it');

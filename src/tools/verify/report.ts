@@ -60,7 +60,7 @@ export function differencesIn({ first, counts }: EventFindings): Finding[] {
     .filter(([, count]) => count > 0)
     .map(([kind, count]) => `${count} ${kind}`)
     .join(', ');
-  return [atPlace(first.kind, first.position, first, `${words[first.kind]}${from}; in all ${all}`)];
+  return [findingAt(first.kind, first.position, first, `${words[first.kind]}${from}; in all ${all}`)];
 }
 
 export function contradictionsIn({
@@ -104,7 +104,7 @@ export function forkFinding(size: number): Finding {
   };
 }
 
-export function atPlace(
+export function findingAt(
   kind: Finding['kind'],
   position: number,
   { seq, time }: Pick<Entry, 'seq' | 'time'>,

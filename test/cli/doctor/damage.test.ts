@@ -22,7 +22,7 @@ describe('what doctor finds in the folder of the log', () => {
     assert.deepEqual([healthy, notes], [true, ['1 segments in the log']]);
   });
 
-  test('is every file that tells of lost events, and what is not understood as a note', async () => {
+  test('lists every file of lost events, and notes unknown ones', async () => {
     for (const as of ['damaged', 'missing', 'refused', 'unknown', '2.unknown']) await put(`${number}.${as}`);
     const { healthy, findings, notes } = await checkLogFolder(dataDir);
     assert.equal(healthy, false);

@@ -96,9 +96,9 @@ describe('what doctor finds of the engine and the log', () => {
     const { storage } = engine;
     const found = async (): Promise<number> =>
       Number.parseInt((await checkRetention(storage)).findings[0]?.detail ?? '0', 10);
-    // Of other tests on this engine.
+    // From other tests on this engine.
     const before = await found();
-    // Recorded long ago, kept for a day by now, and one that is kept for longer by a hold.
+    // One expired long ago; a hold keeps the other.
     const longAgo = Date.now() - (limits.doctorExpiredDaysMax + 10) * dayMs;
     const record = createRecorder(storage, { now: () => longAgo });
     const [over, held] = [randomUUID(), randomUUID()];

@@ -4,7 +4,7 @@ import type { ModelOrganization } from '../model.ts';
 import { until } from '../waiting.ts';
 import type { World } from '../world.ts';
 
-/** Who may do what: revoked, disabled and deleted stay so for ever, and what is good stays good. */
+/** Access: revoked, disabled and deleted things stay so, valid ones stay valid. */
 
 async function statusOf(
   world: World,

@@ -4,7 +4,7 @@ import { hold } from '../finding.ts';
 import { limits } from '../limits.ts';
 import type { World } from '../world.ts';
 
-/** All files below a folder in which others come and go meanwhile; the engine's links lead to folders that are there, too. */
+/** All files below a changing folder; the engine's links point to folders that are listed, too. */
 export function filesIn(folder: string): string[] {
   let names: readonly Dirent[];
   try {
@@ -20,7 +20,7 @@ export function filesIn(folder: string): string[] {
   });
 }
 
-/** Memory, files and handles of a service at rest stay bounded, whatever it has been through. */
+/** Memory, files and handles of a service at rest are bounded. */
 export async function checkBounds(world: World): Promise<string> {
   const { pid, dataDir } = await world.service.up();
   const open = readdirSync(`/proc/${pid}/fd`).length;

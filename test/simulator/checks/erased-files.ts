@@ -5,7 +5,7 @@ import { until } from '../waiting.ts';
 import type { World } from '../world.ts';
 import { filesIn } from './bounds.ts';
 
-/** Files come and go meanwhile. */
+/** Files may disappear meanwhile. */
 function contentOf(path: string): Buffer {
   try {
     return readFileSync(path);
@@ -15,7 +15,7 @@ function contentOf(path: string): Buffer {
   }
 }
 
-/** Of who was erased nothing is left in any file, once replaced parts are gone: what is compressed there nobody can look for. */
+/** No file has an erased person once replaced parts are removed; compressed content cannot be searched. */
 export async function checkErasedFiles(world: World): Promise<void> {
   const due = world.erased.filter(({ fromMs }) => Date.now() > fromMs + limits.erasedFilesMs);
   if (due.length === 0) return;
@@ -30,7 +30,7 @@ export async function checkErasedFiles(world: World): Promise<void> {
       );
       return parts === '' || undefined;
     },
-    // Those of an engine that has just started are found first.
+    // A restarted engine finds its old parts first.
     limits.cleaningMs,
   );
   for (const path of filesIn(world.service.dataDir)) {

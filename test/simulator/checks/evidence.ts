@@ -9,9 +9,9 @@ import type { ModelOrganization } from '../model.ts';
 import { until } from '../waiting.ts';
 import type { World } from '../world.ts';
 
-/** What an auditor keeps of an organization, outside of the service: all that comes later must agree with it. */
+/** What an auditor keeps of an organization: everything later must agree with it. */
 export interface Kept {
-  /** The public keys that the auditor was given first, and the newest answer that names those after them. */
+  /** The first public keys, and the newest answer that names their successors. */
   readonly key: string;
   readonly keys: string;
   readonly checkpoints: string[];
@@ -19,7 +19,7 @@ export interface Kept {
 }
 
 interface Verification {
-  /** undefined: there was no report. */
+  /** Undefined: no report. */
   readonly healthy: boolean | undefined;
   readonly findings: readonly { readonly kind: string; readonly detail: string }[];
   readonly confirm: readonly { readonly kind: string; readonly detail: string }[];
@@ -33,7 +33,7 @@ const withCheckpoints = (kept: Kept | undefined): string[] => [
   ...(kept?.checkpoints ?? []).flatMap((file) => ['--checkpoint', file]),
 ];
 
-/** `verify`, with its exit code held to what it found; where it could not be carried out, what it said instead. */
+/** Runs `verify` and compares its exit code with its report; without a report returns its message. */
 async function verify(world: World, args: readonly string[]): Promise<Verification> {
   const { stdout, stderr, code } = await world.command(['verify', ...args, '--json']);
   if (!stdout.startsWith('{'))
@@ -48,7 +48,7 @@ async function verify(world: World, args: readonly string[]): Promise<Verificati
   return found;
 }
 
-/** Whether it is content, and asks for nothing to be confirmed that nobody decided. */
+/** Healthy, with nothing to confirm that no decision explains. */
 function isContent(organization: ModelOrganization, found: Verification | undefined): boolean {
   const isExplained = {
     retention: organization.hadRetention,
@@ -60,8 +60,8 @@ function isContent(organization: ModelOrganization, found: Verification | undefi
   );
 }
 
-/** Until a verification is content; or, where somebody has tampered, that it is not. */
-async function holdVerdict(
+/** Waits until a verification succeeds, or after tampering fails. */
+async function expectVerdict(
   organization: ModelOrganization,
   what: string,
   attempt: () => Promise<Verification>,
@@ -86,7 +86,7 @@ async function holdVerdict(
   );
 }
 
-/** What is stored, against all that was kept of it. What a kill has left half done is done soon. */
+/** Compares the stored events with all that was kept. Work that a kill interrupted must finish soon. */
 export async function checkEvidence(
   world: World,
   organization: ModelOrganization,
@@ -94,10 +94,10 @@ export async function checkEvidence(
 ): Promise<void> {
   const { slug } = organization;
   const kept = world.kept.get(slug);
-  // Whoever has an old key asks for those after it.
+  // An auditor with an old key requests its successors.
   const published = kept && (await keysOf(world, organization));
   if (kept !== undefined && published !== undefined) writeFileSync(kept.keys, published.text);
-  await holdVerdict(organization, 'verify', () => verify(world, ['--org', slug, ...withCheckpoints(kept)]));
+  await expectVerdict(organization, 'verify', () => verify(world, ['--org', slug, ...withCheckpoints(kept)]));
   if (kept === undefined) return;
   if (draw.chance(0.4)) await checkFile(world, organization, kept);
   const proof = draw.pickAny(kept.proofs);
@@ -107,16 +107,16 @@ export async function checkEvidence(
 }
 
 let files = 0;
-/** An export that ends without a file tells as much. */
+/** An export that ends without a file. */
 const withoutFile: Verification = {
   healthy: false,
   findings: [{ kind: 'missing', detail: 'no file was written' }],
   confirm: [],
 };
 
-/** A file of everything, verified away from the service. */
+/** Verifies a file of everything away from the service. */
 async function checkFile(world: World, organization: ModelOrganization, kept: Kept): Promise<void> {
-  await holdVerdict(organization, 'verify of a file', async () => {
+  await expectVerdict(organization, 'verify of a file', async () => {
     const file = join(world.directory, `evidence-${++files}.ndjson.gz`);
     const { code } = await world.command(['export', '--org', organization.slug, '--evidence', '-o', file]);
     organization.own.note(`2030 Audit events exported by ${operator()} on the command line`, code === 0);
@@ -136,7 +136,7 @@ async function asAuditor(
   return answer?.status === 200 ? answer.text : undefined;
 }
 
-/** The public keys of an organization's log, the newest last. */
+/** Public keys of an organization, newest last. */
 export async function keysOf(
   world: World,
   organization: ModelOrganization,
@@ -147,7 +147,7 @@ export async function keysOf(
   return { text, keys: keys.map(({ key }) => key) };
 }
 
-/** A checkpoint of an organization, the keys after it, and a proof of an event: all that comes later must agree with them. */
+/** Keeps a checkpoint, its keys and a proof: everything later must agree with them. */
 export async function keepEvidence(world: World, organization: ModelOrganization, draw: Draw): Promise<void> {
   const { slug } = organization;
   const published = await keysOf(world, organization);
@@ -157,7 +157,7 @@ export async function keepEvidence(world: World, organization: ModelOrganization
   let kept = world.kept.get(slug);
   if (kept === undefined) {
     kept = { key: file('key'), keys: file('keys.json'), checkpoints: [], proofs: [] };
-    // All of them: a proof comes with the oldest checkpoint that has its event, which an earlier key may have signed.
+    // All keys: a proof has the oldest checkpoint of its event, which an earlier key may have signed.
     writeFileSync(kept.key, `${published.keys.join('\n')}\n`);
     world.kept.set(slug, kept);
   }
@@ -173,7 +173,7 @@ export async function keepEvidence(world: World, organization: ModelOrganization
   kept.proofs.push(proofFile);
 }
 
-/** A proof of an event that is as it was recorded: whose source event is there, and names nobody who is taken out. */
+/** A proof of an unchanged event: its source event exists and has no erased person. */
 function isOfUnchanged(organization: ModelOrganization, proof: string): boolean {
   const { source } = JSON.parse(proof) as { readonly source?: string };
   if (source === undefined) return false;

@@ -6,17 +6,17 @@ import { patiently, until } from '../waiting.ts';
 import { limits } from '../limits.ts';
 import type { World } from '../world.ts';
 import { elementsOf } from './json-elements.ts';
-import { holdRendering } from './rendering.ts';
+import { compareRendering } from './rendering.ts';
 
-/** One who follows the feed of an organization from the beginning. All must see the same, in the same order. */
+/** A follower of an organization's feed from the beginning. All must see the same order. */
 export class Follower {
   readonly organization: ModelOrganization;
   readonly #limit: number;
   #cursor = '';
   readonly #ids = new Set<string>();
-  /** Events of the simulator that it was given, in their order. */
+  /** Events of the simulator, in the order received. */
   readonly seen: string[] = [];
-  /** What the service told of itself. */
+  /** Events of the service. */
   readonly own: string[] = [];
 
   constructor(organization: ModelOrganization, limit: number) {
@@ -28,13 +28,13 @@ export class Follower {
     return this.#ids.has(id);
   }
 
-  /** Events that a restore has lost, which may come anew. Its cursor goes on. */
+  /** Events lost by a restore, which may come again. The cursor stays valid. */
   forget(lost: ReadonlySet<string>): void {
     for (const id of lost) this.#ids.delete(id);
     this.seen.splice(0, this.seen.length, ...this.seen.filter((id) => !lost.has(id)));
   }
 
-  /** One page; whether there was more. */
+  /** Reads one page. Resolves with whether there is more. */
   async poll(world: World, waitSeconds = 0): Promise<boolean> {
     const query = new URLSearchParams({
       cursor: this.#cursor,
@@ -64,12 +64,12 @@ export class Follower {
       'nothing comes below what the feed has handed out',
       () => `${id} was not there when later events were`,
     );
-    holdRendering(world, this.organization, known.event, text, 'the feed');
+    compareRendering(world, this.organization, known.event, text, 'the feed');
     this.#ids.add(id);
     this.seen.push(id);
   }
 
-  /** Until it has been given an event. */
+  /** Resolves when the follower has got an event. */
   async sees(world: World, id: string): Promise<void> {
     const since = performance.now();
     await until(
@@ -77,7 +77,7 @@ export class Follower {
       () => `${this.organization.slug}: ${id} did not come, after ${this.seen.length} others`,
       async () => {
         while (!this.has(id) && (await this.poll(world))) {
-          // A feed that goes on is not one that stands still.
+          // A slow feed is not a stalled one.
           if (performance.now() - since > patiently(limits.operationMsMax)) return undefined;
         }
         return this.has(id) || undefined;

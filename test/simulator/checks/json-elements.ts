@@ -1,4 +1,4 @@
-/** Texts of the elements of a list of objects, as they stand: what begins behind `mark`. */
+/** The texts of the elements of a list of objects behind `mark`. */
 export function elementsOf(text: string, mark: string): string[] {
   const at = text.indexOf(mark);
   if (at === -1) throw new Error(`no list in ${text.slice(0, 200)}`);

@@ -7,9 +7,9 @@ const linesShownMax = 8;
 
 const partDamaged = 'A part of a table is damaged, and reads that need it fail; run `auditlog doctor`';
 
-/** What the operational log says above `warn`, by what a fault causes; whole texts, or patterns of these. */
+/** Lines of the operational log above `warn`, by the fault that causes them; whole texts or patterns. */
 export const linesOf = {
-  /** Whoever asks while the service or its engine is away. */
+  /** Requests while the service or its engine is down. */
   requests: ['A request failed', 'A self-audit event could not be recorded; will retry'],
   engineKilled: ['The embedded engine ended unexpectedly; restarting it'],
   fullDisk: [
@@ -37,18 +37,18 @@ export const linesOf = {
   evidence: ['Evidence contradicts a checkpoint; nothing more is signed for the organization'],
 } as const satisfies Readonly<Record<string, readonly (string | RegExp)[]>>;
 
-/** Kinds of damage that `/readyz` tells. */
+/** Kinds of damage in `/readyz`. */
 export type DamageKind = 'log_segment' | 'missing_events' | 'unreadable' | 'control_data' | 'evidence';
 
-/** The words of a line above a level; undefined for any other. What is no line of the log is as loud as can be. */
+/** The message of a line above a level, else undefined. A line that is not of the log counts as an error. */
 function loudWords(line: string, aboveLevel: number): string | undefined {
-  let told: { readonly level?: unknown; readonly msg?: unknown };
+  let parsed: { readonly level?: unknown; readonly msg?: unknown };
   try {
-    told = JSON.parse(line) as typeof told;
+    parsed = JSON.parse(line) as typeof parsed;
   } catch {
     return line;
   }
-  const { level, msg } = told;
+  const { level, msg } = parsed;
   const isLoud = typeof level === 'number' ? level > aboveLevel : level === 'error' || level === 'fatal';
   return isLoud ? String(msg) : undefined;
 }
@@ -66,14 +66,14 @@ const loudOf = (lines: readonly string[], aboveLevel: number): Loud[] =>
 
 const shown = (loud: readonly Loud[]): string => loud.map(({ line }) => brief(line)).join('\n');
 
-/** Warnings and errors since the last look, the newest last: why a run failed may stand there alone. */
+/** Warnings and errors since the last check, newest last: often they explain a failed run. */
 export function loudLines(world: World): string {
   return shown(loudOf(world.service.newLines(), warnLevel - 1).slice(-linesShownMax));
 }
 
 /**
- * The operational log since the last look: no secret in it, nothing above `warn` that no fault of this run explains, and
- * all that a fault must cause.
+ * Checks the operational log since the last check: no secret, nothing above `warn` that no fault explains, and
+ * every line that a fault must cause.
  */
 export function checkLog(world: World): void {
   const lines = world.service.newLines();
@@ -90,6 +90,6 @@ export function checkLog(world: World): void {
   hold(unexpected.length === 0, 'the log is what the faults explain', () =>
     shown(unexpected.slice(0, linesShownMax)),
   );
-  const untold = world.takeDue().filter((words) => !loud.some((one) => one.words === words));
-  hold(untold.length === 0, 'the log tells what happened', () => `nothing of this: ${untold.join('; ')}`);
+  const absent = world.takeDue().filter((words) => !loud.some((one) => one.words === words));
+  hold(absent.length === 0, 'the log reports what happened', () => `nothing of this: ${absent.join('; ')}`);
 }

@@ -3,14 +3,14 @@ import { difference, hold } from '../finding.ts';
 import type { ModelEvent, ModelOrganization } from '../model.ts';
 import type { World } from '../world.ts';
 
-/** Texts that were held against the model once: afterwards the same event must have the same bytes everywhere. */
+/** Texts compared with the model once: later the same event must have the same bytes everywhere. */
 const rendered = new WeakMap<ModelOrganization, Map<string, string>>();
 
-/** What an audit event says, but for the time at which it was read. */
+/** An audit event without the time of reading. */
 export const withoutReadTime = (text: string): string => text.replace(/"logged_time":\d+,?/, '');
 
-/** Holds the text of an audit event to what was sent. */
-export function holdRendering(
+/** Compares an audit event with the sent event. */
+export function compareRendering(
   world: World,
   organization: ModelOrganization,
   event: ModelEvent,
@@ -32,7 +32,7 @@ export function holdRendering(
   known.set(event.id, shown);
 }
 
-/** Whether either form may be shown: a person is being taken out, or was until a moment ago. */
+/** Either form may be shown: an erasure is in progress or was until a moment ago. */
 export function isUnderErasure(world: World, event: ModelEvent): boolean {
   const now = Date.now();
   return event.persons.some(

@@ -5,24 +5,24 @@ import { difference, hold } from '../finding.ts';
 import type { ModelEvent, ModelOrganization } from '../model.ts';
 import type { World } from '../world.ts';
 import { elementsOf } from './json-elements.ts';
-import { holdRendering } from './rendering.ts';
+import { compareRendering } from './rendering.ts';
 
 /**
- * Every way out of an organization at rest, held to the model: the same events, in one order, whole. Times end before
- * anything that the service recorded of itself, so that all of an answer is known.
+ * Compares every kind of read of an organization at rest with the model: the same events, in one order, whole.
+ * Times end before the service's own events, so the whole answer is known.
  */
 
 const dayMs = 86_400_000;
 
 export interface Rest {
   readonly organization: ModelOrganization;
-  /** Newest first, as far as they are to be shown or may be. */
+  /** Newest first; each must be shown or may be. */
   readonly events: readonly { readonly event: ModelEvent; readonly isSure: boolean }[];
   /** Parameters that select these events. */
   readonly query: string;
 }
 
-/** What is to be shown of an organization whose requests have all ended and whose feed has been read to its end. */
+/** The expected events of an organization without open requests, whose feed was read to its end. */
 export function atRest(world: World, organization: ModelOrganization): Rest {
   const place = new Map(organization.order.map((id, at) => [id, at]));
   const events = [...organization.events.values()]
@@ -41,9 +41,9 @@ export function atRest(world: World, organization: ModelOrganization): Rest {
   };
 }
 
-/** Holds a list of ids, newest first, to what is to be shown; its events, in that order. */
-function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]): ModelEvent[] {
-  const held: ModelEvent[] = [];
+/** Compares a list of ids, newest first, with the expected events, and returns these in that order. */
+function compareIds(rest: Rest, way: string, shown: readonly (string | undefined)[]): ModelEvent[] {
+  const matching: ModelEvent[] = [];
   let next = 0;
   for (const id of shown) {
     while (
@@ -56,15 +56,15 @@ function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]
     hold(
       one !== undefined,
       'nothing is shown that is not there',
-      () => `${way} of ${rest.organization.slug}: ${id} at place ${held.length}`,
+      () => `${way} of ${rest.organization.slug}: ${id} at place ${matching.length}`,
     );
     hold(
       one.event.id === id,
       'every event is there, in one order',
       () =>
-        `${way} of ${rest.organization.slug} has ${id} where ${one.event.id} is, at place ${held.length} of ${shown.length}`,
+        `${way} of ${rest.organization.slug} has ${id} where ${one.event.id} is, at place ${matching.length} of ${shown.length}`,
     );
-    held.push(one.event);
+    matching.push(one.event);
     next += 1;
   }
   const missing = rest.events.slice(next).find(({ isSure }) => isSure);
@@ -74,13 +74,13 @@ function holdIds(rest: Rest, way: string, shown: readonly (string | undefined)[]
     () =>
       `${way} of ${rest.organization.slug} ends before ${missing?.event.id}, after ${shown.length} of ${rest.events.length}`,
   );
-  return held;
+  return matching;
 }
 
 function holdTexts(world: World, rest: Rest, way: string, texts: readonly string[]): number {
-  const events = holdIds(rest, way, texts.map(idIn));
+  const events = compareIds(rest, way, texts.map(idIn));
   for (const [at, event] of events.entries())
-    holdRendering(world, rest.organization, event, texts[at] ?? '', way);
+    compareRendering(world, rest.organization, event, texts[at] ?? '', way);
   return events.length;
 }
 
@@ -88,8 +88,8 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 
 interface WholeExport {
   readonly text: string;
-  /** Holds the total in the head to the number of events. */
-  holdTotal(events: readonly unknown[]): void;
+  /** Compares the total in the head with the number of events. */
+  checkTotal(events: readonly unknown[]): void;
 }
 
 async function wholeExport(world: World, rest: Rest, format: string): Promise<WholeExport | undefined> {
@@ -97,21 +97,21 @@ async function wholeExport(world: World, rest: Rest, format: string): Promise<Wh
   const answer = await world.read(rest.organization, `/api/v1/audit/export?${query}`);
   if (answer === undefined) return undefined;
   const total = String(answer.headers['x-total-count']);
-  const holdTotal = ({ length }: readonly unknown[]): void =>
+  const checkTotal = ({ length }: readonly unknown[]): void =>
     hold(
       total === String(length),
       'totals are exact',
       () => `${rest.organization.slug}: an export of ${length} events has a total of ${total} (${query})`,
     );
-  return { text: answer.text, holdTotal };
+  return { text: answer.text, checkTotal };
 }
 
-/** Exports as lines: also what all other ways are counted against. */
+/** Exports as lines; the other reads are compared with their number. */
 export async function checkLines(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'ndjson');
   if (found === undefined) return;
   const texts = lines(found.text);
-  found.holdTotal(texts);
+  found.checkTotal(texts);
   holdTexts(world, rest, `the NDJSON export (${rest.query})`, texts);
 }
 
@@ -119,7 +119,7 @@ export async function checkArray(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'json');
   if (found === undefined) return;
   const texts = elementsOf(found.text, '[');
-  found.holdTotal(texts);
+  found.checkTotal(texts);
   holdTexts(world, rest, 'the JSON export', texts);
 }
 
@@ -127,8 +127,8 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'csv');
   if (found === undefined) return;
   const rows = parseCsv<Record<string, string>>(found.text, { columns: true, record_delimiter: '\r\n' });
-  found.holdTotal(rows);
-  const events = holdIds(
+  found.checkTotal(rows);
+  const events = compareIds(
     rest,
     'the CSV export',
     rows.map((row) => idIn(row['extra_map'] ?? '') ?? idIn(row['message'] ?? '')),
@@ -145,14 +145,14 @@ export async function checkCsv(world: World, rest: Rest): Promise<void> {
   }
 }
 
-/** The same bytes each time that they are read, in the order of all others. */
+/** The bytes of an event, which must be the same in each reading. */
 const standard = new WeakMap<ModelEvent, string>();
 export async function checkOcsf110(world: World, rest: Rest): Promise<void> {
   const found = await wholeExport(world, rest, 'ndjson&schema=ocsf');
   if (found === undefined) return;
   const texts = lines(found.text);
-  found.holdTotal(texts);
-  const events = holdIds(rest, 'the OCSF export', texts.map(idIn));
+  found.checkTotal(texts);
+  const events = compareIds(rest, 'the OCSF export', texts.map(idIn));
   for (const [at, event] of events.entries()) {
     const shown = texts[at] ?? '';
     const before = standard.get(event);
@@ -166,7 +166,7 @@ export async function checkOcsf110(world: World, rest: Rest): Promise<void> {
   }
 }
 
-/** Pages of a drawn size from the first to the last; their total is exact. */
+/** Pages of a drawn size from first to last; the total is exact. */
 export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<void> {
   const count = rest.events.length;
   const limit = Math.min(1000, Math.max(draw.pick([7, 50, 333, 1000, 1000]), Math.ceil(count / 12)));
@@ -177,7 +177,7 @@ export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<
     const answer = await world.read(rest.organization, `/api/v1/audit?${query}`);
     if (answer === undefined) return;
     const { meta } = JSON.parse(answer.text) as { meta: { total: number; searched_back_to?: string } };
-    // A search that its time has ended knows a part only; that of an export does not end.
+    // A search whose time ended knows only a part; an export searches everything.
     if (meta.searched_back_to !== undefined) return checkLines(world, rest);
     const page = elementsOf(answer.text, '"data":[');
     texts.push(...page);
@@ -199,7 +199,7 @@ export async function checkPages(world: World, rest: Rest, draw: Draw): Promise<
   holdTexts(world, rest, `the pages (${rest.query})`, texts);
 }
 
-/** A page of one event far down is the event of that place. */
+/** A page of one event at a large offset is the event at that position. */
 export async function checkDeepPage(world: World, rest: Rest, draw: Draw): Promise<void> {
   if (rest.events.length === 0 || rest.events.some(({ isSure }) => !isSure)) return;
   const offset = draw.int(0, rest.events.length - 1);
@@ -213,7 +213,7 @@ export async function checkDeepPage(world: World, rest: Rest, draw: Draw): Promi
   );
 }
 
-/** What of a list a limit and an offset select. */
+/** The part of a list that a limit and an offset select. */
 function cut(rest: Rest, draw: Draw): Rest {
   if (draw.chance(0.5) || rest.events.some(({ isSure }) => !isSure)) return rest;
   const [offset, limit] = [draw.int(0, rest.events.length), draw.int(1, rest.events.length + 1)];
@@ -221,7 +221,7 @@ function cut(rest: Rest, draw: Draw): Rest {
   return { ...rest, query, events: rest.events.slice(offset, offset + limit) };
 }
 
-/** Producers' events as they were sent, by somebody who is signed in: all, or what a limit and an offset select. */
+/** Source events as sent, by session: all, or those of a limit and an offset. */
 export async function checkSources(world: World, all: Rest, draw: Draw): Promise<void> {
   const user = all.organization.users.find(({ state, role }) => state === 'good' && role !== 'member');
   if (user === undefined) return;
@@ -231,12 +231,12 @@ export async function checkSources(world: World, all: Rest, draw: Draw): Promise
   if (answer === undefined) return;
   hold(answer.status === 200, 'a good session reads', () => `${path}: ${answer.status}`);
   const texts = elementsOf(answer.text, '"data":[');
-  const events = holdIds(rest, `the legacy endpoint (${rest.query})`, texts.map(idIn));
-  for (const [at, event] of events.entries()) holdSource(rest.organization, event, texts[at]);
+  const events = compareIds(rest, `the legacy endpoint (${rest.query})`, texts.map(idIn));
+  for (const [at, event] of events.entries()) compareSource(rest.organization, event, texts[at]);
 }
 
-/** Byte by byte what was sent, but for secrets. */
-function holdSource(organization: ModelOrganization, event: ModelEvent, text: string | undefined): void {
+/** Byte by byte as sent, except for secrets. */
+function compareSource(organization: ModelOrganization, event: ModelEvent, text: string | undefined): void {
   const expected = organization.shown(event).source;
   hold(
     text === expected,

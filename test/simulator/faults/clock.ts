@@ -5,7 +5,7 @@ import { keepFor } from '../operations/retention.ts';
 import { patiently } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 
-/** Wall clocks that are wrong. Nothing is removed or forgotten by one, and the feed does not care. */
+/** Wrong wall clocks. They remove and forget nothing, and the feed does not depend on them. */
 
 const hourMs = 3_600_000;
 const jumps = [60 * 24, 30, 2, -3].map((hours) => hours * hourMs);
@@ -46,7 +46,7 @@ export const clocks: readonly Operation[] = [
       if (world.service.settings.clockAheadMs !== 0) return undefined;
       const organization = anyWriter(world, draw);
       if (organization === undefined) return undefined;
-      // Days that are not over, and would be by that clock.
+      // Retentions that only the wrong clock ends.
       if (organization.days === undefined && !organization.held) {
         await keepFor(world, organization, 300);
         if (organization.isPolicyUnknown) return undefined;

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { linesOf } from '../checks/log.ts';
 import type { Draw } from '../draw.ts';
@@ -8,7 +8,10 @@ import type { Operation, World } from '../world.ts';
 import { flipBit } from '../../support/flip-bit.ts';
 import { call } from '../../support/http.ts';
 
-/** Files of tables that are harmed, while nothing runs: the service says what happened, and lets nobody in whom it may be about. */
+/**
+ * Damages files of tables while nothing runs: the service reports it, and refuses access to the organizations
+ * concerned.
+ */
 
 /** A change right before, so that the newest part of the journal may be the one that ends something. */
 const changes = ['revoke a key', 'disable a user', 'place a hold', 'make a key'] as const;
@@ -20,10 +23,7 @@ async function flipIn(part: string, draw: Draw): Promise<void> {
   await flipBit(join(part, draw.pick(data)), draw.next());
 }
 
-/**
- * A part that is nowhere else. While what it was merged or changed from is on the disk, the engine makes it again of that,
- * and nothing is lost.
- */
+/** The only copy of its rows: as long as source parts are on the disk, the engine makes it again. */
 function isLast(table: string): string {
   const ofTable = `database = 'audit' AND table = '${table}'`;
   return `${ofTable} AND active AND rows > 0 AND name NOT IN (
@@ -32,7 +32,7 @@ function isLast(table: string): string {
       AND old.min_block_number >= part.min_block_number AND old.max_block_number <= part.max_block_number)`;
 }
 
-/** Stops, harms a part where it is still there, and starts; what was done. */
+/** Stops, damages a part if it still exists, and starts. */
 async function harmWhileStopped(
   world: World,
   part: string,
@@ -42,7 +42,7 @@ async function harmWhileStopped(
   else await world.service.stop();
   const isFlipped = draw.chance(0.4);
   if (!existsSync(part)) {
-    // Merged with others meanwhile.
+    // It was merged meanwhile.
     await world.service.start();
     return 'gone';
   }
@@ -60,7 +60,7 @@ async function newestPart(world: World, table: string): Promise<string | undefin
   return linesIn(found)[0];
 }
 
-/** The operator has a copy of what is lost, and puts it back. */
+/** The operator puts back a copy of the lost rows. */
 const controlData: Operation = {
   name: 'harm control data while stopped',
   weight: 0.8,
@@ -71,21 +71,27 @@ const controlData: Operation = {
     if (newest === undefined) return undefined;
     if (draw.chance(0.5)) await world.service.kill();
     else await world.service.stop();
-    // Merged with others meanwhile, where it is gone.
+    // If it is gone, it was merged meanwhile.
     const copy = join(world.directory, 'part-of-the-journal');
     const isThere = existsSync(newest);
-    if (isThere) renameSync(newest, copy);
+    if (isThere) move(newest, copy);
     if (isThere) world.damaged('control_data', linesOf.controlData);
     await world.service.start();
     if (!isThere) return undefined;
-    await world.service.tells('control_data', 'the newest part of the journal was removed');
+    await world.service.reports('control_data', 'the newest part of the journal was removed');
     await refusesEverybody(world);
     await world.service.stop();
-    renameSync(copy, newest);
+    move(copy, newest);
     await world.service.start();
     return 'the newest part of the journal: removed, and put back';
   },
 };
+
+/** The data directory may be on a disk of its own, which a rename does not leave. */
+function move(from: string, to: string): void {
+  cpSync(from, to, { recursive: true });
+  rmSync(from, { recursive: true });
+}
 
 async function refusesEverybody(world: World): Promise<void> {
   const { url } = await world.service.up();
@@ -101,11 +107,11 @@ interface Lost {
   readonly part: string;
   readonly path: string;
   readonly rows: number;
-  /** The count of missing events leaves out those that have expired, or are within the bounds of a removal. */
+  /** The count of missing events omits expired ones and those in the range of a removal. */
   readonly counted: number;
 }
 
-/** A part that the trees of evidence cover, as its events are not new. */
+/** A part covered by the trees, as its events are not new. */
 async function anyPart(world: World, draw: Draw): Promise<Lost | undefined> {
   const found = await world.service.ask(
     `SELECT name, path, rows FROM system.parts WHERE ${isLast('events')} AND modification_time < now() - 15`,
@@ -119,7 +125,7 @@ async function anyPart(world: World, draw: Draw): Promise<Lost | undefined> {
   return { part, path, rows: Number(rows), counted: Number(counted) };
 }
 
-/** Notes, when it is called, that what is in a part is gone for ever: whoever has lost events may not be called healthy any more. */
+/** Marks the events of a part as lost when called: their organizations may not be called healthy any more. */
 async function losing(world: World, { part }: Lost): Promise<() => void> {
   const found = await world.service.ask(
     `SELECT DISTINCT toString(org), extract(source, 'sim=([a-z0-9]+\\\\.[0-9]+\\\\.[0-9]+)=') FROM events WHERE _part = '${part}'`,
@@ -156,26 +162,26 @@ const events: Operation = {
     world.damaged('unreadable', linesOf.events);
     await world.service.start();
     if (done === 'flipped') await takeOut(world, lost);
-    else if (lost.counted > 0) await world.service.tells('missing_events', `${lost.rows} events are gone`);
+    else if (lost.counted > 0) await world.service.reports('missing_events', `${lost.rows} events are gone`);
     return `the part ${lost.part} of ${lost.rows} events: ${done}`;
   },
 };
 
-/** The way on of an operator: the doctor names the part, and takes it out. */
+/** The operator's remedy: `doctor` names the part, and detaches it. */
 async function takeOut(world: World, { part, rows }: Lost): Promise<void> {
   const { stdout, stderr } = await world.command(['doctor', '--json']);
   const { checks } = JSON.parse(stdout.split('\n')[0] ?? '{}') as Report;
   const named = checks.some(({ findings }) => JSON.stringify(findings).includes(part));
   hold(
     named,
-    'what is lost is told',
+    'losses are reported',
     () => `the doctor does not name ${part}: ${brief(stdout)} ${brief(stderr)}`,
   );
   const answer = await world.command(['doctor', '--detach', part]);
   const isTold = answer.code === 0 && answer.stdout.includes(String(rows));
   hold(
     isTold,
-    'what is lost is told',
+    'losses are reported',
     () => `${part} of ${rows} events: ${brief(answer.stdout + answer.stderr)}`,
   );
 }

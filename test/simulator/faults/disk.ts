@@ -5,11 +5,11 @@ import { linesOf } from '../checks/log.ts';
 import { limits } from '../limits.ts';
 import type { Operation, World } from '../world.ts';
 
-/** A disk that has no room for a while, and one that is slow. */
+/** A disk without room for a while, and a slow one. */
 
 export const fullDisk = 'fill the disk';
 
-/** A disk in memory for a data directory, whose size can be changed. Only who may mount has it. */
+/** A disk in memory for a data directory, with a variable size. It needs the right to mount. */
 export class SmallDisk {
   readonly #directory: string;
 
@@ -30,7 +30,7 @@ export class SmallDisk {
     return directory === this.#directory;
   }
 
-  /** Leaves so much room. */
+  /** Leaves this much room. */
   leave(bytes: number): void {
     const { bsize, blocks, bfree } = statfsSync(this.#directory);
     this.#resize((blocks - bfree) * bsize + bytes);
@@ -44,7 +44,7 @@ export class SmallDisk {
     spawnSync('umount', ['--lazy', this.#directory]);
   }
 
-  /** What is on it grows meanwhile: then the size that was asked for is refused, and the next one comes soon. */
+  /** Its content may grow meanwhile: then the system refuses the size, and the next attempt follows soon. */
   #resize(bytes: number): void {
     spawnSync('mount', ['-o', `remount,size=${bytes}`, this.#directory]);
   }
@@ -53,7 +53,7 @@ export class SmallDisk {
 const refillMs = 50;
 const enoughForEngine = 384 * 1024 ** 2;
 
-/** What engine and service remove makes room, which is taken away again. */
+/** Room that engine and service free is taken away again. */
 async function keepFull(disk: SmallDisk, roomBytes: number, ms: number): Promise<void> {
   for (const end = performance.now() + ms; performance.now() < end; await sleep(refillMs))
     disk.leave(roomBytes);
@@ -90,7 +90,7 @@ export const disks: readonly Operation[] = [
       const { disk } = world;
       if (disk?.isUnder(world.service.dataDir) !== true) return undefined;
       world.expect(...linesOf.fullDisk);
-      // None at all, or what the log leaves to the engine.
+      // None, or the log's reserve for the engine.
       const roomBytes = draw.pick([0, 64 * 1024 ** 2, enoughForEngine]);
       const [ms, isKilled] = [draw.int(500, limits.fullDiskMsMax), draw.chance(0.3)];
       await fill(world, disk, roomBytes, isKilled, ms);

@@ -1,7 +1,7 @@
 import { linesOf } from '../checks/log.ts';
 import type { Operation } from '../world.ts';
 
-/** Processes that die or are stopped, beside whatever is under way. */
+/** Processes that are killed or stopped during operations. */
 
 export const kills: readonly Operation[] = [
   {

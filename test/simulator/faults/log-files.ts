@@ -5,7 +5,10 @@ import { anyWriter, postEvents } from '../operations/post.ts';
 import { untilAllSeen } from '../quiet.ts';
 import type { Operation, World } from '../world.ts';
 
-/** Newest files of the write-ahead log that are gone: what was in them alone may be lost, and that must be told. */
+/**
+ * Removes the newest files of the write-ahead log: events only in them may be lost, and the service must report
+ * that.
+ */
 
 function removeNewest(dataDir: string, count: number): string[] {
   const folder = join(dataDir, 'wal');
@@ -17,7 +20,7 @@ function removeNewest(dataDir: string, count: number): string[] {
   return newest;
 }
 
-/** What may be lost now: all that nobody has been given yet. */
+/** Marks all events that no follower has got as doubtful. */
 function doubt(world: World): number {
   let events = 0;
   for (const organization of world.model.here) {
@@ -28,7 +31,7 @@ function doubt(world: World): number {
       if (batch.state !== 'stored' || batch.events.every(({ id }) => given.has(id))) continue;
       batch.doubt();
       batch.isWhole = false;
-      // Whether its answer is remembered nobody knows either.
+      // Its answer may be forgotten, too.
       batch.isRemembered = false;
       events += batch.events.length;
     }
@@ -45,7 +48,7 @@ export const logFiles: readonly Operation[] = [
       await world.calm();
       const organization = anyWriter(world, draw);
       if (organization === undefined) return undefined;
-      // Small requests right before, which are in the log alone.
+      // Small requests right before, which only the log has.
       for (let n = draw.int(1, 5); n > 0; n--)
         await postEvents(world, organization, draw, { kinds: ['plain'], count: draw.int(1, 20), ages: [50] });
       await world.service.kill();
@@ -61,7 +64,7 @@ export const logFiles: readonly Operation[] = [
           .flatMap(({ events }) => events.filter(({ id }) => !given.has(id)));
       });
       if (lost.length > 0)
-        await world.service.tells(
+        await world.service.reports(
           'log_segment',
           `${lost.length} acknowledged events are gone with ${removed.length} files of the log`,
         );

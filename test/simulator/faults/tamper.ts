@@ -5,16 +5,19 @@ import type { ModelOrganization } from '../model.ts';
 import type { Draw } from '../draw.ts';
 import type { Operation, World } from '../world.ts';
 
-/** Somebody who changes what is stored past the service: `verify` must see it, and nobody else may suffer from it. */
+/**
+ * Somebody changes stored events behind the service: `verify` must detect it, and no other organization may
+ * suffer.
+ */
 
-/** One organization at most, so that there are always others. */
+/** At most one organization, so that there are others. */
 function victim(world: World, draw: Draw): ModelOrganization | undefined {
   if (world.model.here.some(({ tampered }) => tampered !== undefined)) return undefined;
   const hasEvents = world.model.here.filter(({ order, held }) => order.length > 0 && !held);
   return world.model.here.length > 1 ? draw.pickAny(hasEvents) : undefined;
 }
 
-/** The tiles of level 0 that count, each as text. */
+/** The current tiles of level 0, each as text. */
 async function currentTiles(world: World, where: string): Promise<string[]> {
   const found = await world.service.ask(
     `SELECT tile, width, hex(content) FROM evidence_tiles FINAL WHERE ${where} AND level = 0`,
@@ -41,10 +44,10 @@ export const tamperings: readonly Operation[] = [
       const harmed = new Set(await currentTiles(world, where));
       await world.service.stop();
       await world.service.start();
-      // A tree that was just growing has a newer tile in the place of its only one.
+      // A growing tree has replaced its only tile.
       const isHealed = (await currentTiles(world, where)).every((tile) => !harmed.has(tile));
       if (isHealed) organization.tampered = undefined;
-      // Others are served as before: their persons are taken out, and that waits for their trees.
+      // Others are served as before: erasures of their persons wait only for their own trees.
       const others = await operationByName('erase a person').run(world, draw);
       return `${organization.slug}: ${tiles} tiles turned round; ${others ?? 'nobody was erased'}`;
     },

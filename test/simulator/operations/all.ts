@@ -17,7 +17,7 @@ import { repeats } from './repeat.ts';
 import { evidenceKeys } from './rotate-evidence-key.ts';
 import { policies } from './retention.ts';
 
-/** Everything that a run can do, by name. */
+/** All operations by name. */
 export const operations: readonly Operation[] = [
   ...posts,
   ...repeats,

@@ -7,11 +7,11 @@ import { ending } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 import { postEvents } from './post.ts';
 
-/** Backups beside whatever is under way, and going on elsewhere from what was restored. */
+/** Backups during other operations, and restores to another directory. */
 
 const placeOf = (world: World): string => join(world.directory, 'backups');
 
-/** An erasure that begins meanwhile ends it, as docs/back-up.md says: then once more. */
+/** An erasure that begins meanwhile ends it, as docs/back-up.md says: then repeat it. */
 function backUp(world: World): Promise<unknown> {
   const args = ['backup', '--to', placeOf(world), '--with-secrets', '--full-speed', '--json'];
   return world.alone('backup', async () => {
@@ -48,7 +48,7 @@ const restore: Operation = {
       world.model.here.flatMap(({ batches }) => batches.filter(({ state }) => state === 'stored')),
     );
     if ((await backUp(world)) === undefined) return undefined;
-    // What comes after the backup is lost by the restore.
+    // The restore loses events after the backup.
     const lost = new Set<string>();
     for (const organization of world.model.here) {
       if (organization.goodKeys.length === 0) continue;

@@ -1,6 +1,6 @@
 import type { Operation } from '../world.ts';
 
-/** Operations that others are made of. */
+/** Operations that others use. */
 const known = new Map<string, Operation>();
 
 export function register(operations: readonly Operation[]): void {

@@ -9,8 +9,8 @@ import type { Operation, World } from '../world.ts';
 import { runAndKill } from './killed-command.ts';
 
 /**
- * Changes of control data by HTTP, SCIM and commands whose answers may be cut. What each answer said is held to the state
- * and to the events at the next rest. Until then nobody changes the same thing again.
+ * Changes of control data by HTTP, SCIM and commands whose answers may be cut. At the next rest each answer is
+ * compared with state and events. Until then nothing changes the same thing again.
  */
 
 const giveUpMsMax = 400;
@@ -27,13 +27,13 @@ interface Settings {
 type Account = Control['users'][number];
 type KeyShown = Control['keys'][number];
 
-/** What somebody wants to be changed. */
+/** A wanted change. */
 interface Wanted {
-  /** One change of it at a time. */
+  /** Only one change of it at a time. */
   readonly about: string;
-  /** The events that must tell it, by the state as it is now; none where it was not made. */
-  told(now: Control, world: World): readonly string[] | Promise<readonly string[]>;
-  /** What each repeat tells once more: it makes another secret. */
+  /** The required events, by the present state; none if the change was not made. */
+  events(now: Control, world: World): readonly string[] | Promise<readonly string[]>;
+  /** The event of each repeat, which makes another secret. */
   readonly again?: string;
 }
 
@@ -44,19 +44,19 @@ interface Call extends Wanted {
   readonly body?: object;
 }
 
-/** A change that was asked for, and what its answers have said. */
+/** A requested change, and its answers. */
 export interface AskedChange extends Wanted {
   readonly said: string;
   outcome: 'made' | 'not made' | 'unknown';
-  /** Tries of which nobody knows what came. */
+  /** Tries with an unknown result. */
   doubts: number;
-  /** Asks once more, in a change by HTTP. */
+  /** Repeats a change by HTTP. */
   readonly repeat?: (isCut?: boolean) => Promise<void>;
 }
 
-const doubt = /cannot be told/;
+const doubt = /cannot be told|unknown whether/;
 
-/** A change that may be sent as often as it takes, under one key. */
+/** A change that may be sent any number of times, with one key. */
 function askedBy(
   world: World,
   organization: ModelOrganization,
@@ -77,7 +77,7 @@ function askedBy(
         headers: { ...headers, 'idempotency-key': key },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         ...(isCut && { timeoutMs: cutMs, isCut }),
-        tells: true,
+        isFinal: true,
       });
       note(asked, organization, answer);
     },
@@ -85,7 +85,7 @@ function askedBy(
   return asked;
 }
 
-/** What an answer says of a change, and of its earlier tries. */
+/** Notes an answer about a change and its earlier tries. */
 function note(asked: AskedChange, { state }: ModelOrganization, answer: HttpAnswer | undefined): void {
   const { status = 0, text = '' } = answer ?? {};
   if (status >= 200 && status < 300) asked.outcome = 'made';
@@ -99,13 +99,13 @@ function note(asked: AskedChange, { state }: ModelOrganization, answer: HttpAnsw
 
 const createdUser = (email: string): Wanted => ({
   about: email,
-  told: ({ users }) => (users.some((one) => one.email === email) ? [`1000 User ${email} created`] : []),
+  events: ({ users }) => (users.some((one) => one.email === email) ? [`1000 User ${email} created`] : []),
 });
 
 const createdKey = (name: string): Wanted => ({
   about: name,
-  // A repeat ends the key that nobody saw, and makes another.
-  told: ({ keys }) =>
+  // A repeat ends the unseen key, and makes another.
+  events: ({ keys }) =>
     keys
       .filter((key) => key.name === name)
       .flatMap(({ id, revoked_at }) => [
@@ -116,12 +116,12 @@ const createdKey = (name: string): Wanted => ({
 
 const renamed = (slug: string, name: string): Wanted => ({
   about: 'settings',
-  told: (now) => (now.name === name ? [`5011 Organization ${slug} changed`] : []),
+  events: (now) => (now.name === name ? [`5011 Organization ${slug} changed`] : []),
 });
 
 const disabled = ({ id, email }: Account): Wanted => ({
   about: email,
-  told: ({ users }) =>
+  events: ({ users }) =>
     users.some((one) => one.id === id && one.disabled_at !== undefined)
       ? [`1006 User ${email} disabled`]
       : [],
@@ -129,19 +129,19 @@ const disabled = ({ id, email }: Account): Wanted => ({
 
 const inRole = ({ id, email }: Account, role: string): Wanted => ({
   about: email,
-  told: ({ users }) =>
+  events: ({ users }) =>
     users.some((one) => one.id === id && one.role === role) ? [`1020 Role of ${email} changed`] : [],
 });
 
 const revoked = ({ id, name }: KeyShown): Wanted => ({
   about: name ?? id,
-  told: ({ keys }) =>
+  events: ({ keys }) =>
     keys.some((one) => one.id === id && one.revoked_at !== undefined) ? [`1302 API key ${id} revoked`] : [],
 });
 
 const rotated = ({ id, name, previous_valid_until: before }: KeyShown): Wanted => ({
   about: name ?? id,
-  told: ({ keys }) =>
+  events: ({ keys }) =>
     keys.some((one) => one.id === id && one.previous_valid_until !== before)
       ? [`1303 API key ${id} rotated`]
       : [],
@@ -151,7 +151,7 @@ const rotated = ({ id, name, previous_valid_until: before }: KeyShown): Wanted =
 const isMade = (name = ''): boolean => name.startsWith('made-');
 const json = 'application/json';
 
-/** A name that nothing has, and what there was at the last rest and can be changed. */
+/** An unused name, and things that existed at the last rest and can be changed. */
 function drawn({ control }: ModelOrganization, draw: Draw) {
   return {
     unique: `made-${draw.int(0, 1e9)}`,
@@ -229,7 +229,7 @@ function drawCommand(
   ]);
 }
 
-/** What changes are made of, where nothing that is asked for is about the same thing. */
+/** Draws a change about something that no requested change is about. */
 function changing(
   name: string,
   weight: number,
@@ -253,7 +253,7 @@ function changing(
   };
 }
 
-/** Sends a call until an answer says what came of it, or gives up; the first answer may be cut. */
+/** Sends a call until an answer gives its result, or gives up; the first answer may be cut. */
 async function make(
   world: World,
   organization: ModelOrganization,
@@ -282,21 +282,21 @@ const signOut = changing('end a session', 0.5, async (world, organization, _, dr
   organization.own.note(`1001 ${email} signed in`, answer?.status === 200);
   if (answer?.status !== 200) return undefined;
   const { cookie } = sessionOf(server, answer);
-  const told = async (_now: Control, { service }: World): Promise<readonly string[]> => {
+  const events = async (_now: Control, { service }: World): Promise<readonly string[]> => {
     const { url } = await service.up();
     const { status } = await call(`${url}/api/v1/portal/whoami`, { headers: { cookie } });
     return status === 401 ? [`1003 ${email} signed out`] : [];
   };
   const ending = {
     about: `session …${cookie.slice(-12)}`,
-    told,
+    events,
     method: 'POST',
     path: '/api/v1/auth/logout',
   };
   return make(world, organization, { ...ending, headers: { cookie, 'content-type': json }, body: {} }, draw);
 });
 
-/** A command of its own process, killed at any moment or just when it says that it is about to write; or not at all. */
+/** A command in its own process, killed at any moment, just before it writes, or not at all. */
 const byCommand = changing('kill a command', 2, async (world, organization, _, draw) => {
   const { args, ...wanted } = drawCommand(organization, draw);
   if (organization.asked.some(({ about }) => about === wanted.about)) return undefined;
@@ -310,7 +310,7 @@ const byCommand = changing('kill a command', 2, async (world, organization, _, d
   return `${said}: ${code === null ? 'killed' : `${code} ${brief(words)}`}`;
 });
 
-/** One after the other, so that a fault meets some: each is under way for milliseconds. */
+/** One after the other, so that a fault meets some: each takes milliseconds. */
 const several = changing('change control data', 3, async (world, organization, cookie, draw) => {
   const said: string[] = [];
   for (let left = draw.int(1, changesAtOnceMax); left > 0; left--) {
@@ -333,7 +333,7 @@ async function list<T>(
   return JSON.parse(answer.text) as T;
 }
 
-/** At rest: what answers have said of changes is so, those that hold have their events, and nothing else has changed. */
+/** At rest: changes are as answered, successful ones have their events, and nothing else has changed. */
 export async function resolveChanges(
   world: World,
   organization: ModelOrganization,
@@ -344,7 +344,7 @@ export async function resolveChanges(
   const { cookie } = admin;
   const { asked: all, control: before, own } = organization;
   for (const one of all) if (one.outcome === 'unknown' && draw.chance(0.5)) await one.repeat?.();
-  // What a client has given up may still be under way: it comes before a change that changes nothing.
+  // A request that the client gave up may still run: it precedes a change that changes nothing.
   const settings = await list<Settings>(world, organization, cookie, 'settings');
   const headers = { cookie, 'content-type': json };
   const body = JSON.stringify({ receipts: settings.receipts });
@@ -355,15 +355,15 @@ export async function resolveChanges(
     name: (await list<Settings>(world, organization, cookie, 'settings')).name,
   };
   for (const one of all) {
-    const told = await one.told(now, world);
-    const isTrue = one.outcome === 'unknown' || (one.outcome === 'made') === told.length > 0;
+    const events = await one.events(now, world);
+    const isTrue = one.outcome === 'unknown' || (one.outcome === 'made') === events.length > 0;
     hold(
       isTrue,
       'no answer lies',
-      () => `${one.said}: ${one.outcome}, and what holds is told by [${told.join()}]`,
+      () => `${one.said}: ${one.outcome}, and the state has events [${events.join()}]`,
     );
-    for (const event of told) own.must(event);
-    if (one.again !== undefined && told.length > 0) own.may(one.again, one.doubts);
+    for (const event of events) own.must(event);
+    if (one.again !== undefined && events.length > 0) own.may(one.again, one.doubts);
   }
   const abouts = new Set(all.map(({ about }) => about));
   const rest = (control: Control): string =>

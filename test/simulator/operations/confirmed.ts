@@ -6,8 +6,8 @@ const triesMax = 20;
 const pauseMs = 300;
 
 /**
- * A change that names how many events it ends: preview, then confirmed, and again where events came meanwhile. The
- * number that was confirmed; undefined: nobody knows whether it was made.
+ * A change that names the number of events it ends: preview, then confirm; again if events came meanwhile.
+ * Resolves with the confirmed number; undefined: unknown whether it was made.
  */
 export async function confirmed(world: World, args: readonly string[]): Promise<number | undefined> {
   const said = `auditlog ${args.join(' ')}`;

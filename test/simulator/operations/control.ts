@@ -10,7 +10,7 @@ import { patiently, until } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 import { confirmed } from './confirmed.ts';
 
-/** Organizations, users and keys: made, changed, ended. */
+/** Makes, changes and ends organizations, users and keys. */
 
 const organizationsMax = 4;
 const personsOfOrganization = 6;
@@ -33,7 +33,7 @@ export async function makeOrganization(world: World): Promise<ModelOrganization 
   return organization;
 }
 
-/** Of a command without an answer nobody knows the key. */
+/** A command without an answer leaves its key unknown. */
 export const anyKeyCreated = /^1300 API key \S+ created$/;
 
 async function keyOf(
@@ -87,7 +87,7 @@ const anyOrganization = (world: World, draw: Draw) => draw.pickAny(world.model.h
 
 type Change = (world: World, organization: ModelOrganization, draw: Draw) => Promise<string | undefined>;
 
-/** Work on an organization's keys and users, one after the other. */
+/** Serializes work on an organization's keys and users. */
 function changing(name: string, weight: number, change: Change): Operation {
   return {
     name,
@@ -102,24 +102,24 @@ function changing(name: string, weight: number, change: Change): Operation {
 }
 
 /**
- * Ends one of several by a command, and notes what it said once the service knows; the first stays, so that somebody is
- * left who may. Where nobody knows whether it was ended, it is looked for at rest.
+ * Ends one of several by a command, and notes it once the service knows it; the first stays, so that one is always
+ * valid. If the result is unknown, the check at rest resolves it.
  */
-async function endOne<T extends { state: string; endTold?: string }>(
+async function endOne<T extends { state: string; endEvent?: string }>(
   world: World,
   own: OwnEvents,
   draw: Draw,
   good: readonly T[],
   args: (one: T) => readonly string[],
-  told: (one: T) => string,
+  eventOf: (one: T) => string,
   note: (one: T, row: unknown) => void,
 ): Promise<string | undefined> {
   const one = draw.pickAny(good.slice(1));
   if (one === undefined) return undefined;
   one.state = 'unsure';
   const row = await world.done(args(one));
-  if (row === undefined) one.endTold = told(one);
-  else own.must(told(one));
+  if (row === undefined) one.endEvent = eventOf(one);
+  else own.must(eventOf(one));
   if (row !== undefined) await sleep(patiently(limits.graceMs) / 3);
   note(one, row);
   return `${args(one).join(' ')}${row === undefined ? ': nobody knows' : ''}`;
@@ -147,7 +147,7 @@ const rotateKey: Change = (world, { own, goodKeys, keys }, draw) =>
     ({ id }) => ['key', 'rotate', id, '--grace', '0'],
     ({ id }) => `1303 API key ${id} rotated`,
     (key, row) => {
-      // Nobody was told the new secret where the command was cut short: then the key is as good as revoked.
+      // The new secret of an interrupted command is unknown: the key counts as revoked.
       if (row === undefined) {
         own.may(`1303 API key ${key.id} rotated`);
         keys.splice(keys.indexOf(key), 1);

@@ -6,7 +6,7 @@ import type { ModelOrganization, Person } from '../model.ts';
 import { patiently, until } from '../waiting.ts';
 import type { Operation, World } from '../world.ts';
 
-/** Persons who are taken out of what is stored, one at a time and two at once. */
+/** Erases persons, one at a time or two at once. */
 
 interface Erasure {
   readonly pseudonym: string;
@@ -15,7 +15,7 @@ interface Erasure {
 }
 
 const erasedTold = '5016 A person was erased from events';
-/** Where another erasure has overtaken it, it goes on with one more; and a server records it, too, that is quicker than the command. */
+/** An erasure that another one overtakes has one more; and a server faster than the command records it, too. */
 const toldMax = 4;
 
 const argsOf = ({ slug }: ModelOrganization, { email }: Person) => ['erase', '--org', slug, '--email', email];
@@ -26,7 +26,7 @@ function noteErased(world: World, person: Person, { pseudonym }: Erasure): void 
   world.erased.push({ text: person.email, fromMs: Date.now() + patiently(limits.graceMs) });
 }
 
-/** Counts until it has found every event of the person that was acknowledged; undefined where a fault keeps some in the log. */
+/** Counts until it finds every acknowledged event of the person; undefined if a fault keeps some in the log. */
 async function count(
   world: World,
   organization: ModelOrganization,
@@ -79,9 +79,9 @@ async function carryOut(
   return true;
 }
 
-/** What a kill has cut short is gone on with by the service, or begun anew by whoever wanted it. */
+/** The service continues an interrupted erasure, or the client begins it again. */
 export async function finishErasures(world: World, organization: ModelOrganization): Promise<void> {
-  // It waits for a tree that can go on.
+  // It waits for a stopped tree.
   if (organization.tampered !== undefined) return;
   for (const person of organization.persons.filter(({ state }) => state === 'erasing')) {
     if (organization.held) continue;
@@ -104,7 +104,7 @@ function free(organization: ModelOrganization): readonly Person[] {
   return organization.persons.filter(({ state, pending }) => state === 'here' && pending === 0);
 }
 
-/** Two who stand in the same event, where there are such; else any. */
+/** Two persons of the same event, if there is one; otherwise any. */
 function pairOf(organization: ModelOrganization, draw: Draw): readonly Person[] {
   const isFree = (person: Person) => person.state === 'here' && person.pending === 0;
   const shared = [...organization.events.values()].filter(
@@ -144,7 +144,7 @@ function erasing(
           return `${organization.slug}: erasure of ${first.email} refused, as it is held`;
         }
         for (const person of persons) person.state = 'erasing';
-        // Requests that took a person along a moment ago.
+        // Recent requests with this person.
         await until(
           'everything ends',
           () => 'requests with a person',

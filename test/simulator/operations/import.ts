@@ -9,10 +9,10 @@ import { anyKeyCreated } from './control.ts';
 import { runAndKill } from './killed-command.ts';
 import { anyWriter } from './post.ts';
 
-/** Imports that are killed and taken up: nothing is lost, and nothing is there twice. */
+/** Killed and repeated imports: nothing is lost or stored twice. */
 
 const triesMax = 4;
-/** The key that an import makes for itself is good for 30 days by its own clock, which the service's is not here. */
+/** An import's own key is valid for 30 days by the import's clock, which differs from the service's. */
 const clockAheadMsMax = 29 * 86_400_000;
 
 const importFile: Operation = {
@@ -43,7 +43,7 @@ const importFile: Operation = {
     organization.add(batch);
     const kills: string[] = [];
     for (let tries = 0; tries < triesMax; tries++) {
-      // Its key, unless a run before has made one.
+      // Its key, unless an earlier run made one.
       organization.own.may(anyKeyCreated);
       const isLast = tries === triesMax - 1;
       const afterMs = isLast ? limits.commandMsMax : draw.int(200, 4000);

@@ -7,11 +7,11 @@ import { limits } from '../limits.ts';
 import { patiently } from '../waiting.ts';
 import type { World } from '../world.ts';
 
-/** Commands of their own process that are killed. */
+/** Commands in their own process that are killed. */
 
 const wordsMax = 500;
 
-/** Commands make this file longer before they take their place in the order. */
+/** Commands extend this file before they take their turn. */
 const writesOf = (dataDir: string): number => {
   const file = join(dataDir, 'writes-of-commands');
   return existsSync(file) ? statSync(file).size : 0;
@@ -20,11 +20,11 @@ const writesOf = (dataDir: string): number => {
 export interface Killed {
   readonly code: number | null;
   readonly isKilled: boolean;
-  /** Its last words on standard error. */
+  /** The end of its standard error. */
   readonly words: string;
 }
 
-/** Runs a command, and kills it after so long; undefined: when it begins to write. */
+/** Runs a command, and kills it after this time; undefined: when it begins to write. */
 export async function runAndKill(
   world: World,
   args: readonly string[],

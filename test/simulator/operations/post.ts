@@ -9,7 +9,7 @@ import { Batch } from '../batch.ts';
 import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
 
-/** Events that are sent in every form and coding, with and without an Idempotency-Key. */
+/** Sends events in every form and encoding, with and without an Idempotency-Key. */
 
 export const postPath = '/api/v1/audit?maxErrors=10000';
 
@@ -50,7 +50,7 @@ function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wa
       ageDays: draw.pick(wanted.ages),
       isLines,
     };
-    // Of a request in which nothing is good nothing is remembered.
+    // A request without any valid event is not remembered.
     return makeEvent(draw, index === 0 ? wanted.kinds[0] : draw.pick(wanted.kinds), place);
   });
   const between = Buffer.from(isLines ? '\n' : draw.pick([',', ' , ', ',\n']));
@@ -72,7 +72,7 @@ function makeBatch(world: World, organization: ModelOrganization, draw: Draw, wa
   });
 }
 
-/** Sends a request of the model, perhaps once more, and notes what came of it. */
+/** Sends a request of the model, perhaps twice, and notes the result. */
 export async function send(
   world: World,
   organization: ModelOrganization,
@@ -120,7 +120,7 @@ export async function send(
   return answer;
 }
 
-/** Sends a request for the first time. */
+/** Sends a new request. */
 export async function post(
   world: World,
   organization: ModelOrganization,
@@ -141,7 +141,7 @@ export async function postEvents(
   return { batch, status: await post(world, organization, batch) };
 }
 
-/** Organizations that take events. */
+/** Organizations that accept events. */
 export function writersOf(world: World): readonly ModelOrganization[] {
   return world.model.here.filter(({ writes }) => writes);
 }

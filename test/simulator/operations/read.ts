@@ -5,11 +5,11 @@ import { Follower } from '../checks/follow.ts';
 import { hold } from '../finding.ts';
 import type { Operation } from '../world.ts';
 
-/** Reads while others write: nothing can be counted, yet every answer is looked at. */
+/** Reads during writes: counts are unknown, but every answer is checked. */
 
 const formats = ['ndjson', 'json', 'csv', 'ndjson&schema=ocsf'];
 
-/** Of an export that has ended as if it were whole, also while an engine dies; -1: of what is none. */
+/** Number of events of an export that ended cleanly, also while an engine dies; -1: not an export. */
 function eventsIn(format: string, text: string): number {
   if (format === 'csv') return parseCsv(text, { record_delimiter: '\r\n' }).length - 1;
   if (format !== 'json') return text.split('\n').filter((line) => line !== '').length;

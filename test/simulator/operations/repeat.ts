@@ -5,7 +5,7 @@ import type { ModelOrganization } from '../model.ts';
 import type { Operation, World } from '../world.ts';
 import { postEvents, postPath, send, writersOf } from './post.ts';
 
-/** Requests that are sent again, beside bodies of others. */
+/** Repeats requests, beside bodies of others. */
 
 interface Keyed {
   readonly organization: ModelOrganization;
@@ -60,7 +60,7 @@ const repeatBesideOthers: Operation = {
       await postEvents(world, other, draw, { kinds: ['plain'], count: draw.int(100, 600), ages: [50, 150] });
     });
     await Promise.all([...again, ...mine]);
-    // Memory that was given back is used again at once.
+    // Freed memory is reused at once.
     const readers = [one.organization, other ?? one.organization];
     const pages = Array.from({ length: limits.pagesAtOnce }, (_, n) =>
       world.read(readers[n % 2] ?? one.organization, '/api/v1/audit?limit=1000'),
@@ -76,7 +76,7 @@ const anotherBody: Operation = {
   kind: 'actor',
   run: async (world, draw) => {
     const one = draw.pickAny(
-      // A key whose request a restore has lost is free again.
+      // A restore has lost the request, so its key is free again.
       keyed(world).filter(
         ({ batch }) =>
           batch.answer !== undefined && batch.state === 'stored' && batch.idempotencyKey !== 'body',

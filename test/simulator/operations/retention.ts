@@ -6,18 +6,18 @@ import { confirmed } from './confirmed.ts';
 import { runAndKill } from './killed-command.ts';
 import { postEvents } from './post.ts';
 
-/** What is kept how long, and what is held. Ages of events lie fifty days beside all retentions that are drawn. */
+/** Retentions and holds. Ages of events are fifty days away from every drawn retention. */
 
 const shortestRetention = 300;
 const retentions = [undefined, shortestRetention, 1000] as const;
 const oldAges = [250, 350, 650, 1050, 1550];
 
-/** A change of an organization's policy, which may end events. Until it is known everywhere either may be shown. */
+/** A change of the policy, which may expire events. Until all servers know it either policy may apply. */
 async function change(
   world: World,
   organization: ModelOrganization,
   args: readonly string[],
-  told: readonly string[],
+  events: readonly string[],
   note: () => void,
 ): Promise<string> {
   const { slug } = organization;
@@ -25,10 +25,10 @@ async function change(
   const said = `${slug}: org ${args.join(' ')}`;
   const known =
     args[0] === 'hold' ? await world.done(['org', ...args]) : await confirmed(world, ['org', ...args]);
-  // Of the others the state tells it at rest.
+  // The state at rest decides about the others.
   const isSeen = (one: string): boolean => known !== undefined || one.startsWith('5013');
-  for (const one of told.filter(isSeen)) organization.own.note(one, known !== undefined);
-  // Nothing goes by a policy before it is recorded: who finds one first records it, too.
+  for (const one of events.filter(isSeen)) organization.own.note(one, known !== undefined);
+  // An event of a policy precedes its removals: the server that finds the policy first records it, too.
   organization.own.may(`5013 Retention of ${slug} changed by itself`);
   if (known === undefined) return `${said}: nobody knows`;
   note();
@@ -63,11 +63,11 @@ export function keepFor(
 ): Promise<string> {
   const { slug } = organization;
   const retention = days === undefined ? 'off' : `${days}d`;
-  const told = [
+  const events = [
     organization.retention === retention ? [] : `5011 Organization ${slug} changed`,
     organization.days === days ? [] : `5013 Retention of ${slug} changed`,
   ].flat();
-  return change(world, organization, ['set', '--org', slug, '--retention', retention], told, () => {
+  return change(world, organization, ['set', '--org', slug, '--retention', retention], events, () => {
     Object.assign(organization, { days, retention });
   });
 }
@@ -76,7 +76,7 @@ const setRetention = policyOperation('set a retention', 1.5, (world, organizatio
   keepFor(world, organization, draw.pick(retentions)),
 );
 
-/** Killed before its policy, or the event of that, is written: the service may follow the setting of its own accord. */
+/** Killed before its policy or the policy's event is written: the service may follow the setting by itself. */
 const killSetRetention = policyOperation(
   'kill a change of a retention',
   1,
@@ -104,8 +104,8 @@ const killSetRetention = policyOperation(
 const placeHold = policyOperation('place a hold', 1, async (world, organization) => {
   if (organization.held) return undefined;
   const { slug } = organization;
-  const told = [`5014 Legal hold on ${slug} placed`];
-  return change(world, organization, ['hold', '--org', slug, '--reason', 'a case'], told, () => {
+  const events = [`5014 Legal hold on ${slug} placed`];
+  return change(world, organization, ['hold', '--org', slug, '--reason', 'a case'], events, () => {
     organization.held = true;
   });
 });
@@ -113,13 +113,13 @@ const placeHold = policyOperation('place a hold', 1, async (world, organization)
 const releaseHold = policyOperation('release a hold', 1, async (world, organization) => {
   if (!organization.held) return undefined;
   const { slug } = organization;
-  const told = [`5015 Legal hold on ${slug} released`];
-  return change(world, organization, ['release', '--org', slug, '--reason', 'over'], told, () => {
+  const events = [`5015 Legal hold on ${slug} released`];
+  return change(world, organization, ['release', '--org', slug, '--reason', 'over'], events, () => {
     organization.held = false;
   });
 });
 
-/** Old events, as far as the retention takes them at all: until a longer one is known everywhere, as the shortest does. */
+/** Old events within the retention: until all servers know a longer one, the shortest counts. */
 const postOld = policyOperation('post old events', 3, async (world, organization, draw) => {
   const days = organization.policyUnsure ? shortestRetention : organization.days;
   const isTaken = (age: number) => days === undefined || age + world.service.aheadDays < days;

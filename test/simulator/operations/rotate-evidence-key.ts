@@ -4,7 +4,7 @@ import { keysOf } from '../checks/evidence.ts';
 import { until } from '../waiting.ts';
 import type { Operation } from '../world.ts';
 
-/** A new key signs, and what the auditors kept before is good beside it. */
+/** A new key signs; evidence that auditors kept before stays valid. */
 export const evidenceKeys: readonly Operation[] = [
   {
     name: 'rotate the evidence key',

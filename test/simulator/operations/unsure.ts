@@ -8,17 +8,17 @@ import { resolveChanges } from './changes.ts';
 import { finishErasures } from './erase.ts';
 import { keepFor } from './retention.ts';
 
-/** What came of changes that a kill cut short: each was made, or was not, and stays so. */
+/** Resolves changes interrupted by a kill: each was made or was not, and stays so. */
 
 async function listed(world: World, args: readonly string[]): Promise<readonly Record<string, unknown>[]> {
   return printed(await world.command([...args, '--json'])) as Record<string, unknown>[];
 }
 
-/** What was ended has its event, and what was not has none. */
+/** Ended things have their event, others have none. */
 async function resolveEnds<State extends string>(
   world: World,
   { own, slug }: ModelOrganization,
-  all: readonly { state: State | 'good' | 'unsure'; endTold?: string }[],
+  all: readonly { state: State | 'good' | 'unsure'; endEvent?: string }[],
   what: 'key' | 'user',
   ended: State,
 ): Promise<void> {
@@ -29,7 +29,7 @@ async function resolveEnds<State extends string>(
   for (const one of unsure) {
     const row = rows.find((listedRow) => listedRow[name] === (one as Record<string, unknown>)[name]);
     one.state = row?.[member] === null ? 'good' : ended;
-    if (one.state === ended && one.endTold !== undefined) own.must(one.endTold);
+    if (one.state === ended && one.endEvent !== undefined) own.must(one.endEvent);
   }
 }
 
@@ -52,7 +52,7 @@ async function resolvePolicies(world: World): Promise<void> {
     organization.policyBegins();
     const setting = /^(\d+)d$/.exec(organization.retention)?.[1];
     if (organization.days === (setting === undefined ? undefined : Number(setting))) continue;
-    // A setting that nothing has come of: the service may follow it meanwhile, and does so whenever nothing goes by that.
+    // A setting without effect yet: the service follows it as soon as that removes nothing.
     own.may(`5013 Retention of ${slug} changed`);
     own.may(`5013 Retention of ${slug} changed by itself`);
     await keepFor(world, organization, organization.days);
@@ -67,7 +67,7 @@ async function resolveDeletions(world: World): Promise<void> {
     organization.state = organizations.some(({ slug }) => slug === organization.slug) ? 'here' : 'deleted';
 }
 
-/** Until every change is known everywhere, with what was read ahead for followers. */
+/** Resolves when all servers and followers know every change. */
 async function untilKnown(world: World): Promise<void> {
   const moments = [
     ...world.model.organizations.map(({ policyKnownAtMs }) => policyKnownAtMs),

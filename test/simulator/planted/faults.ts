@@ -24,7 +24,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'memory-twice',
     about: 'a repeat gives the memory of its body back twice',
     seenBy: [
-      'nobody is shown events of others',
+      'no answer has events of others',
       'every event was sent by somebody',
       'events are what was sent',
       'good events are accepted',
@@ -73,7 +73,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'erasure-of-old-text',
     about: 'of two erasures that were planned over one event the second brings the first name back',
     seenBy: [
-      'who was erased is in no answer',
+      'no answer has an erased person',
       'events are what was sent',
       'an erasure counts every event of the person',
       'verify is content with what nobody tampered with',
@@ -82,8 +82,8 @@ export const plantedFaults: readonly PlantedFault[] = [
     edits: [
       {
         file: 'src/erasure/events-of.ts',
-        find: 'rows.map((row) => ({ ...row, ...toBe.get(row.place) }))',
-        put: 'rows.map((row) => ({ ...row, ...(toBe.size < 0 ? toBe.get(row.place) : {}) }))',
+        find: 'rows.map((row) => ({ ...row, ...toBe.get(row.number) }))',
+        put: 'rows.map((row) => ({ ...row, ...(toBe.size < 0 ? toBe.get(row.number) : {}) }))',
       },
       {
         file: 'src/storage/replaced-events.ts',
@@ -113,7 +113,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     name: 'journal-without-end',
     about: 'newest changes of control data that are lost are not noticed',
     seenBy: [
-      'what is lost is told',
+      'losses are reported',
       'what was ended stays ended',
       'what is good stays good',
       'a hold is kept',

@@ -43,7 +43,7 @@ export const recordName = 'auditlog.json';
 const unfinished = '.unfinished';
 const idPattern = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-[0-9a-f]{8}$/;
 
-export class BackupPlace {
+export class BackupDirectory {
   readonly name: string;
 
   constructor(directory: string) {

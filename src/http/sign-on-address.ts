@@ -5,7 +5,7 @@ import type { EndpointDeps } from './deps.ts';
 import type { RequestContext } from './request-context.ts';
 import { slugOfHost } from './tenant-host.ts';
 
-type PlaceDeps = Pick<EndpointDeps, 'config' | 'directory' | 'providers'>;
+type AddressDeps = Pick<EndpointDeps, 'config' | 'directory' | 'providers'>;
 
 export type Meant =
   | { readonly kind: 'one'; readonly organization: Organization }
@@ -15,7 +15,7 @@ export type Meant =
 
 /** By host, by parameter `organization`, or as the only one with a provider. */
 export function meantOrganization(
-  { config, directory, providers }: PlaceDeps,
+  { config, directory, providers }: AddressDeps,
   context: RequestContext,
 ): Meant {
   const ofHost = slugOfHost(context.header('host'), config.tenantDomain);

@@ -7,7 +7,7 @@ import { ifThere, isDiskFull } from '../../base/errors/system-error.ts';
 import type { Config } from '../../config/config.ts';
 import { limits as storageLimits } from '../../storage/limits.ts';
 import { secretNames } from '../../backup/take.ts';
-import { type Check, checkOfPlace, type Finding } from './check.ts';
+import { type Check, hostCheck, type Finding } from './check.ts';
 
 const doctorFreeFilesMin = 10_000;
 const doctorSyncedWrites = 32;
@@ -42,7 +42,7 @@ export async function checkDiskSpace({ dataDir, walMaxBytes }: LogSettings): Pro
     notes.push(
       `without the engine the log may take ${inMebibytes(walMaxBytes)} (WAL_MAX_BYTES), more than is free`,
     );
-  return checkOfPlace('disk_space', findings, notes);
+  return hostCheck('disk_space', findings, notes);
 }
 
 interface Mount {
@@ -93,8 +93,8 @@ const unfit: readonly (readonly [types: RegExp, detail: string, remedy: string])
 export async function checkFileSystem({ dataDir }: LogSettings): Promise<Check> {
   const mountInfo = await readIfThere('/proc/self/mountinfo');
   const mount = mountInfo === undefined ? undefined : mountFor(await realpath(dataDir), mountInfo);
-  if (mount === undefined) return checkOfPlace('file_system', [], ['unknown on this system']);
-  return checkOfPlace('file_system', faultsOf(mount, dataDir), [`${mount.type} at ${mount.point}`]);
+  if (mount === undefined) return hostCheck('file_system', [], ['unknown on this system']);
+  return hostCheck('file_system', faultsOf(mount, dataDir), [`${mount.type} at ${mount.point}`]);
 }
 
 export function faultsOf({ point, type, options }: Mount, dataDir: string): Finding[] {
@@ -116,7 +116,7 @@ export async function checkSyncedWrites(settings: LogSettings): Promise<Check> {
     return await trySyncedWrites(settings);
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    return checkOfPlace('synced_writes', [], ['not measured: the disk is full']);
+    return hostCheck('synced_writes', [], ['not measured: the disk is full']);
   }
 }
 
@@ -149,7 +149,7 @@ async function trySyncedWrites({ dataDir }: LogSettings): Promise<Check> {
           },
         ]
       : [];
-  return checkOfPlace('synced_writes', findings, [figures]);
+  return hostCheck('synced_writes', findings, [figures]);
 }
 
 /** Files of DATA_DIR whose content gives access. */
@@ -176,7 +176,7 @@ export async function checkPermissions({ dataDir }: LogSettings): Promise<Check>
           `DATA_DIR belongs to user ${uid} and this is root: the service cannot change files that root creates there`,
         ]
       : [];
-  return checkOfPlace('permissions', findings, notes);
+  return hostCheck('permissions', findings, notes);
 }
 
 const dayMs = 86_400_000;
@@ -196,5 +196,5 @@ export function checkCertificate(pem: string, nowMs: number): Check {
         remedy: 'get a new certificate and put it into the file',
       });
   }
-  return checkOfPlace('certificates', findings, notes);
+  return hostCheck('certificates', findings, notes);
 }

@@ -5,14 +5,14 @@ import type { Organization } from '../../src/control/organizations.ts';
 import { defaultSignOn } from '../../src/control/default-sign-on.ts';
 import type { RequestContext } from '../../src/http/request-context.ts';
 import { attemptCookie } from '../../src/http/session-cookie.ts';
-import { nameOfProvider, redirectUri } from '../../src/http/sign-on-place.ts';
+import { nameOfProvider, redirectUri } from '../../src/http/sign-on-address.ts';
 import { Attempts, newAttempt } from '../../src/sign-on/attempt.ts';
 import { limits } from '../../src/sign-on/limits.ts';
 
 const acme = { slug: 'acme' } as Organization;
 const path = '/api/v1/auth/sign-on/callback/acme';
 
-/** A request as far as these look at it. */
+/** A request reduced to what these functions read. */
 function request(host: string, secure = false): RequestContext {
   const headers = new Map([['host', host]]);
   return {
@@ -30,7 +30,7 @@ describe('the way back from a provider', () => {
       'acme',
     );
 
-  test('leads to the organization’s host, whatever the request says', () => {
+  test('leads to the organization’s host, for any request', () => {
     const config = { tenantDomain: 'audit.example' };
     assert.equal(to('acme.audit.example', true, config), `https://acme.audit.example${path}`);
     assert.equal(to('ACME.audit.example.:8443', true, config), `https://acme.audit.example:8443${path}`);
@@ -79,7 +79,7 @@ describe('the way back from a provider', () => {
 describe('the cookie of a sign-in', () => {
   const attempt = newAttempt({ organizationId: 'o', returnTo: '/', redirectUri: `http://localhost${path}` });
 
-  test('is read by nobody, ends in time, and is good as nothing else', async () => {
+  test('is unreadable, expires, and is valid only for its purpose', async () => {
     let nowMicros = Date.now() * 1000;
     const attempts = new Attempts('s'.repeat(32), () => nowMicros);
     const sealed = await attempts.seal(attempt);

@@ -10,7 +10,7 @@ import {
   checkSyncedWrites,
   faultsOf,
   mountFor,
-} from '../../../src/cli/doctor/place.ts';
+} from '../../../src/cli/doctor/host.ts';
 import { makeAuthority } from '../../support/certificates.ts';
 import { removeDirectory, temporaryDirectory } from '../../support/directories.ts';
 
@@ -51,13 +51,13 @@ describe('what doctor finds of where the data lie', () => {
     for (const type of ['ext4', 'xfs', 'btrfs', 'zfs']) assert.deepEqual(faults(type), []);
   });
 
-  test('this machine tells of its disk, and what was tried on it is gone', async () => {
+  test('this machine reports its disk, and test files are removed', async () => {
     const place = { dataDir, walMaxBytes: 1024 };
     const [space] = (await checkDiskSpace(place)).notes;
     assert.match(String(space), /^\d+ MiB free$/);
     const beyond = await checkDiskSpace({ dataDir, walMaxBytes: Number.MAX_SAFE_INTEGER });
     assert.ok(beyond.notes.some((note) => note.includes('WAL_MAX_BYTES')));
-    // Below a changed root (chroot) the system does not tell of mounts outside of it.
+    // Below a changed root (chroot) the system does not show outer mounts.
     assert.match(String((await checkFileSystem(place)).notes), /^(\S+ at \/|this system does not tell$)/);
     assert.match(String((await checkSyncedWrites(place)).notes), /a synced write of 4 KiB takes \d/);
     assert.deepEqual(await readdir(dataDir), []);
