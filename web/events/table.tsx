@@ -44,7 +44,7 @@ const columns: readonly Column[] = [
     cell: ({ message }) => message && <Marked text={message} />,
     tooltip: ({ message }) => markedText(message),
   },
-  { name: 'address mono muted', title: 'ip', cell: ({ ip }) => ip && <Marked text={ip} /> },
+  { name: 'address mono muted', title: 'ip', cell: addressCell },
   { name: 'status', title: 'status', cell: statusCell },
 ];
 
@@ -53,9 +53,19 @@ const middle = (text: string | undefined) => text && <Middle text={text} />;
 function actorCell({ actor_name: name, actor_email: email }: EventRow) {
   const words = personWords([name, email], model.shared.value);
   return (
-    <span class={words !== name && name !== undefined ? 'twin' : undefined}>
+    <span class={words !== name && name !== undefined ? 'lines' : undefined}>
       <Marked text={words ?? '–'} />
     </span>
+  );
+}
+
+function addressCell({ ip }: EventRow) {
+  return (
+    ip && (
+      <span class="lines">
+        <Marked text={ip} />
+      </span>
+    )
   );
 }
 

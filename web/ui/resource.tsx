@@ -78,13 +78,16 @@ interface FailureProps {
 
 export function Failure({ error, isSmall = false, retryAt, onRetry }: FailureProps) {
   const { request_id: id } = error.problem;
+  const words =
+    error.status === 429
+      ? t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 })
+      : t(`failure_${error.kind}`, { detail: error.message });
   return (
     <div class={`failure ${isSmall ? 'fine' : ''}`} role={isSmall ? 'status' : 'alert'}>
       <Icon name="warning" />
       <div>
         <p>
-          {t(`failure_${error.kind}`, { detail: error.message })}{' '}
-          {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
+          {words} {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
         </p>
         {id !== undefined && <p class="muted">{t('frameReference', { id })}</p>}
       </div>
