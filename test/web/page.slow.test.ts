@@ -305,7 +305,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     const headers = { 'retry-after': '7', 'ratelimit-remaining': '0' };
     await page.route('**/whoami', (route) => route.fulfill({ status: 429, headers, json: {} }));
     await page.reload();
-    await page.getByText('Too many attempts. Try again in 7 s.').waitFor();
+    await page.getByText('Too many requests. Next try in 7 s.').waitFor();
     await page.unroute('**/whoami');
     await page.getByRole('button', { name: 'Try now' }).click();
     await settled(page, '03 events');
@@ -395,7 +395,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await first.textContent(), '06 May 202410:19:50.000');
     const zone = page.getByRole('button', { name: /^Times/ });
     await zone.press('Enter');
-    await page.locator('.when-head', { hasText: 'UTC' }).waitFor();
+    await page.locator('.head .when', { hasText: 'UTC' }).waitFor();
     assert.match(String(await first.textContent()), /08:19:50\.000$/);
     await zone.press('Enter');
     await page.locator('.account .menu > button').press('Enter');

@@ -55,7 +55,6 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A component whose code is loaded when it is first shown. */
 export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
   return (props) => {
     const { resource } = useResource(() => loadPart(load), []);
@@ -69,47 +68,32 @@ export function Skeleton({ at }: { readonly at: number }) {
 }
 
 interface FailureProps {
-  readonly error: RequestError;
+  readonly resource: Resource<unknown>;
   /** Beside other failures of the same view: only the largest is announced. */
   readonly isSmall?: boolean;
-  readonly retryAt?: number | undefined;
-  readonly onRetry?: () => void;
 }
 
-export function Failure({ error, isSmall = false, retryAt, onRetry }: FailureProps) {
+export function FailureOf({ resource, isSmall = false }: FailureProps) {
+  const error = resource.error.value;
+  if (error === undefined) return null;
+  const { value: retryAt } = resource.retryAt;
   const { request_id: id } = error.problem;
-  const words =
-    error.status === 429
-      ? t('signInTooOften', { seconds: error.retryAfterSeconds ?? 60 })
-      : t(`failure_${error.kind}`, { detail: error.message });
+  const kind = error.status === 429 ? 'limit' : error.kind;
   return (
     <div class={`failure ${isSmall ? 'fine' : ''}`} role={isSmall ? 'status' : 'alert'}>
       <Icon name="warning" />
       <div>
         <p>
-          {words} {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
+          {t(`failure_${kind}`, { detail: error.message })}{' '}
+          {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
         </p>
         {id !== undefined && <p class="muted">{t('frameReference', { id })}</p>}
       </div>
-      {onRetry && (
-        <Button look="small" onClick={onRetry}>
-          {t('retryNow')}
-        </Button>
-      )}
+      <Button look="small" onClick={() => resource.retry()}>
+        {t('retryNow')}
+      </Button>
     </div>
   );
-}
-
-interface FailureOfProps {
-  readonly resource: Resource<unknown>;
-  readonly isSmall?: boolean;
-}
-
-export function FailureOf({ resource, isSmall = false }: FailureOfProps) {
-  const error = resource.error.value;
-  if (error === undefined) return null;
-  const { value: retryAt } = resource.retryAt;
-  return <Failure error={error} isSmall={isSmall} retryAt={retryAt} onRetry={() => resource.retry()} />;
 }
 
 interface CountdownProps {
@@ -122,7 +106,6 @@ interface CountdownProps {
 
 const secondsTo = (until: number): number => Math.max(1, Math.ceil((until - Date.now()) / 1000));
 
-/** A text that counts seconds down. */
 export function Countdown({ text, until, values = {} }: CountdownProps) {
   const [seconds, setSeconds] = useState(secondsTo(until));
   useEffect(() => {
