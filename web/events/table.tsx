@@ -27,8 +27,13 @@ const columns: readonly (readonly [area: string, title: TextKey, cell: Cell, too
   ['activity', 'activity', activityCell],
   ['actor', 'actor', actorCell, ({ actor_email: email }) => email && markedText(email)],
   ['target', 'eventsTarget', targetCell],
-  ['message', 'eventsMessage', messageCell, ({ message }) => markedText(message)],
-  ['address', 'ip', addressCell],
+  [
+    'message',
+    'eventsMessage',
+    ({ message }) => textCell(message, 'muted'),
+    ({ message }) => markedText(message),
+  ],
+  ['address', 'ip', ({ ip }) => textCell(ip, 'lines mono muted')],
   ['status', 'status', statusCell],
 ];
 
@@ -37,11 +42,11 @@ function targetCell({ target_name: target, file_name: file }: EventRow) {
   return text && <Middle text={text} />;
 }
 
-function messageCell({ message }: EventRow) {
+function textCell(text: string | undefined, look: string) {
   return (
-    message && (
-      <span class="muted">
-        <Marked text={message} />
+    text && (
+      <span class={look}>
+        <Marked text={text} />
       </span>
     )
   );
@@ -49,21 +54,7 @@ function messageCell({ message }: EventRow) {
 
 function actorCell({ actor_name: name, actor_email: email }: EventRow) {
   const words = personWords([name, email], model.shared.value);
-  return (
-    <span class={words !== name && name !== undefined ? 'lines' : undefined}>
-      <Marked text={words ?? '–'} />
-    </span>
-  );
-}
-
-function addressCell({ ip }: EventRow) {
-  return (
-    ip && (
-      <span class="lines mono muted">
-        <Marked text={ip} />
-      </span>
-    )
-  );
+  return textCell(words ?? '–', words !== name && name !== undefined ? 'lines' : '');
 }
 
 /** A link, so that browsers can open or copy it; the keyboard moves by rows. */
@@ -80,11 +71,7 @@ function timeCell(event: EventRow) {
 }
 
 function activityCell({ activity_name: name, severity }: EventRow) {
-  return (
-    <span class={severity === 'High' ? 'attention' : undefined}>
-      <Marked text={name} />
-    </span>
-  );
+  return textCell(name, severity === 'High' ? 'attention' : '');
 }
 
 function statusCell({ status }: EventRow) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { get, RequestError } from '../api/request.ts';
+import { get, getText, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
 import { t, type TextKey } from './text.ts';
@@ -46,12 +46,13 @@ export function Loaded<T>({ resource, isSmall = false, children }: LoadedProps<T
   );
 }
 
-/** Code that comes with its first use. Rejects with RequestError. */
+/** Code that comes with its first use. Browsers do not retry a module that failed to load. Rejects with RequestError. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch {
-    throw new RequestError('offline', { detail: 'The code of this part could not be loaded.' });
+    await getText('/healthz', {});
+    throw new RequestError('lost', { detail: 'The code of this part could not be loaded.' });
   }
 }
 
@@ -79,6 +80,7 @@ export function FailureOf({ resource, isSmall = false }: FailureProps) {
   const { value: retryAt } = resource.retryAt;
   const { request_id: id } = error.problem;
   const kind = error.status === 429 ? 'limit' : error.kind;
+  const isLost = kind === 'lost';
   return (
     <div class={`failure ${isSmall ? 'fine' : ''}`} role={isSmall ? 'status' : 'alert'}>
       <Icon name="warning" />
@@ -89,8 +91,8 @@ export function FailureOf({ resource, isSmall = false }: FailureProps) {
         </p>
         {id !== undefined && <p class="muted">{t('frameReference', { id })}</p>}
       </div>
-      <Button look="small" onClick={() => resource.retry()}>
-        {t('retryNow')}
+      <Button look="small" onClick={() => (isLost ? location.reload() : resource.retry())}>
+        {t(isLost ? 'reload' : 'retryNow')}
       </Button>
     </div>
   );

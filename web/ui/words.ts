@@ -23,6 +23,7 @@ export const words = {
   organization: ['Organization', 'Organisation'],
   password: ['Password', 'Passwort'],
   product: ['Audit log', 'Audit-Log'],
+  reload: ['Reload the page', 'Seite neu laden'],
   retryNow: ['Try now', 'Jetzt versuchen'],
   save: ['Save', 'Speichern'],
   saved: ['Saved', 'Gespeichert'],
@@ -100,8 +101,7 @@ export const words = {
 
   frameAnother: ['Somebody else has signed in', 'Jemand anderes ist angemeldet'],
   frameAnotherHint: ['This page shows data of {name} in {organization}. Another user has since signed in in this browser, so it has stopped loading and changing data.', 'Diese Seite zeigt, was {name} in {organization} sehen darf. Inzwischen ist hier jemand anderes angemeldet; sie fragt und ändert nichts mehr.'],
-  frameLost: ['This view could not be loaded. There may be a newer version of the page.', 'Diese Ansicht ließ sich nicht laden. Vielleicht gibt es eine neuere Fassung der Seite.'],
-  frameAnew: ['Reload the page', 'Seite neu laden'],
+  failure_lost: ['This view could not be loaded. There may be a newer version of the page.', 'Diese Ansicht ließ sich nicht laden. Vielleicht gibt es eine neuere Fassung der Seite.'],
   frameLimit: ['The limit of {limit} requests is reached: continuing in {seconds} s.', '{limit} Anfragen im Zeitfenster sind verbraucht: weiter in {seconds} s.'],
   failure_offline: ['No connection to the server.', 'Keine Verbindung zum Server.'],
   failure_unavailable: ['Records cannot be read right now. Nothing is lost: new events appear later.', 'Einträge sind gerade nicht lesbar. Nichts geht verloren: Neues erscheint später.'],
