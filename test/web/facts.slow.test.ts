@@ -8,6 +8,7 @@ import { findingsOf, sharedPage, type SharedPage, untilTrue, withoutBrowser } fr
 
 /** 2024-05-06T00:00:00Z */
 const start = Date.UTC(2024, 4, 6) * 1000;
+const longAgo = Date.UTC(2023, 4, 6) * 1000;
 const ada = 'ada@facts.example';
 const bob = 'bob@facts.example';
 /** Wednesday noon in Berlin. */
@@ -396,11 +397,22 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     assert.deepEqual(await row.locator('.actor').allInnerTexts(), [second, first]);
     await page.locator('.facets .rank', { hasText: second }).waitFor();
     assert.deepEqual(
-      (await page.locator('.facets .rank .cut').allInnerTexts())
+      (await page.locator('.facets .rank .lines').allInnerTexts())
         .filter((text) => /jan/i.test(text))
         .toSorted(),
       [first, second],
     );
+    // An address is whole, on a phone as well.
+    const cutLines = `Array.from(document.querySelectorAll('.facets .lines'))
+      .filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight).length`;
+    await page.locator('.facets .rank', { hasText: wide }).waitFor();
+    assert.equal(await page.evaluate(cutLines), 0);
+    await page.setViewportSize({ width: 320, height: 800 });
+    await page.getByRole('button', { name: 'Frequent values' }).click();
+    await page.locator('dialog .rank', { hasText: wide }).waitFor();
+    assert.equal(await page.evaluate(cutLines), 0);
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 1280, height: 800 });
     await row
       .first()
       .locator('.message')
@@ -422,7 +434,7 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     }
     assert.equal(await page.locator('.detail').count(), 0);
     // What a row names is neither cut nor covered, whatever is beside it.
-    const isSeen = `(() => Array.from(document.querySelectorAll('.row[aria-selected] :is(.actor, .target, .address)'), (cell) => {
+    const isSeen = `(() => Array.from(document.querySelectorAll('.row[aria-selected] :is(.actor, .target, .address, .lines)'), (cell) => {
       const { left, top, right, bottom } = cell.getBoundingClientRect();
       const isCut = cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.clientHeight + 1;
       const seen = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
@@ -470,6 +482,16 @@ describe('what the web page says is true', { skip: withoutBrowser() }, () => {
     );
     const isWide = 'document.documentElement.scrollWidth > innerWidth';
     assert.equal(await page.evaluate(isWide), false);
+    // Texts of any length and with invisible characters leave room for the other columns, also on A4.
+    const long = { name: `\u0007${'W'.repeat(120)}`, email: bob };
+    await other.record([sourceEvent({ timestamp: longAgo, actor: long, target: 'x'.repeat(200) })]);
+    await other.settled(1, { endTime: '2023-12-31T00:00:00Z' });
+    await page.setViewportSize({ width: 718, height: 1100 });
+    await page.goto(`${shared.server.url}/#/events?range=all&to=2023-12-31T00:00:00Z`);
+    await page.locator('.printed tbody td', { hasText: 'WWW' }).waitFor();
+    assert.equal(await page.evaluate(isWide), false);
+    await page.goBack();
+    await page.locator('.printed tbody tr').nth(81).waitFor();
     // Above each list of values are those of the screen.
     const lists = page.locator('.facets section');
     for (let at = 0; at < (await lists.count()); at += 1)

@@ -131,7 +131,7 @@ describe('what is new on the web page', { skip: withoutBrowser() }, () => {
       'tim@a.example',
       `${all}&to=2024-10-27T01:11:30Z&from=2024-10-26T00:00:00Z`,
     );
-    const head = page.locator('.when-head');
+    const head = page.locator('.head .when');
     await settled(page, '64 events');
     await head.getByText('Time (CET, CEST)').waitFor();
     await page.locator('[role=grid]').press('End');

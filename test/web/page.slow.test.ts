@@ -301,6 +301,14 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     // All within the page: on a slow machine the window may be over before the click, or the words gone before a look.
     await page.locator('.facets button', { hasText: 'Failure' }).evaluate(useUpLimit);
     await settled(page, '03 events');
+    // Without a view, too: the session itself could not be asked for.
+    const headers = { 'retry-after': '7', 'ratelimit-remaining': '0' };
+    await page.route('**/whoami', (route) => route.fulfill({ status: 429, headers, json: {} }));
+    await page.reload();
+    await page.getByText('Too many requests. Next try in 7 s.').waitFor();
+    await page.unroute('**/whoami');
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await settled(page, '03 events');
   });
 
   test('says what is the matter while the engine is away, and goes on by itself', async () => {
@@ -387,7 +395,7 @@ describe('the web page', { skip: withoutBrowser() }, () => {
     assert.equal(await first.textContent(), '06 May 202410:19:50.000');
     const zone = page.getByRole('button', { name: /^Times/ });
     await zone.press('Enter');
-    await page.locator('.when-head', { hasText: 'UTC' }).waitFor();
+    await page.locator('.head .when', { hasText: 'UTC' }).waitFor();
     assert.match(String(await first.textContent()), /08:19:50\.000$/);
     await zone.press('Enter');
     await page.locator('.account .menu > button').press('Enter');

@@ -9,11 +9,11 @@ export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 /**
  * Kind of failure: `refused` (repeating changes nothing), `unavailable` (engine, server or limit; try later),
- * `offline` (no connection), `broken` (not an answer of this server).
+ * `offline` (no connection), `broken` (not an answer of this server), `lost` (code that only a reload brings).
  */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
-  readonly kind: 'refused' | 'unavailable' | 'offline' | 'broken';
+  readonly kind: 'refused' | 'unavailable' | 'offline' | 'broken' | 'lost';
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
   /** Lists organizations after a login, or the reason for missing evidence. */

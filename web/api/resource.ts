@@ -49,7 +49,7 @@ export class Resource<T> {
           throw error;
         }
         this.#settle(error);
-        if (error.kind === 'refused') return;
+        if (error.kind === 'refused' || error.kind === 'lost') return;
         await this.#pause(Math.max(delay, (error.retryAfterSeconds ?? 0) * 1000), signal);
       }
     }

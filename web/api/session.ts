@@ -1,16 +1,11 @@
-import { computed, signal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import { setServerTime } from './instant.ts';
 import { get, isBeingReplaced, refusals, RequestError, resumeSession, send, setOwner } from './request.ts';
+import { Resource } from './resource.ts';
 import type { Whoami } from './types.ts';
 
-/** State of the session; `asking` is before the first answer. */
-export type SessionState =
-  | { readonly state: 'asking' }
-  | { readonly state: 'failed'; readonly error: RequestError }
-  | { readonly state: 'out' }
-  | { readonly state: 'in'; readonly who: Whoami };
-
-export const session = signal<SessionState>({ state: 'asking' });
+/** The signed-in user, or `out` without a session; undefined before the first answer. */
+export const session = new Resource<Whoami | 'out'>();
 
 export interface Credentials {
   readonly email: string;
@@ -19,34 +14,35 @@ export interface Credentials {
 }
 
 /** The signed-in user; undefined without a session. */
-export const who = computed(() => (session.value.state === 'in' ? session.value.who : undefined));
+export const who = computed(() => (session.data.value === 'out' ? undefined : session.data.value));
 
-async function whoami(): Promise<Whoami> {
+async function whoami(signal?: AbortSignal): Promise<Whoami> {
   const askedAtMs = Date.now();
-  const answer = await get<Whoami>('/api/v1/portal/whoami', {}, { impatient: true });
+  const answer = await get<Whoami>('/api/v1/portal/whoami', {}, { signal, impatient: true });
   setServerTime(answer.time, askedAtMs);
   return answer;
 }
 
-/** Asks whether the browser has a valid session. */
-export async function loadSession(): Promise<void> {
+export function loadSession(): Promise<void> {
   setOwner(undefined);
-  try {
-    const answer = await whoami();
-    setOwner(answer);
-    session.value = { state: 'in', who: answer };
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    session.value = error.status === 401 ? { state: 'out' } : { state: 'failed', error };
-  }
+  return session.load(async (signal) => {
+    try {
+      const answer = await whoami(signal);
+      setOwner(answer);
+      return answer;
+    } catch (error) {
+      if (error instanceof RequestError && error.status === 401) return 'out';
+      throw error;
+    }
+  });
 }
 
 /** Roles and settings change while the page is open. */
 async function refreshSession(): Promise<void> {
-  if (session.value.state !== 'in') return;
+  if (who.value === undefined) return;
   try {
     const answer = await whoami();
-    if (session.value.state === 'in') session.value = { state: 'in', who: answer };
+    if (who.value !== undefined) session.data.value = answer;
   } catch (error) {
     // The next request shows an ended session or a missing server.
     if (!(error instanceof RequestError)) throw error;

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { get, type Parameters } from '../api/request.ts';
 import type { Row, Rows } from '../api/types.ts';
 import { Button } from '../ui/button.tsx';
-import { formatClock, formatDay, formatDuration, zoneIfTwice } from '../ui/format.ts';
+import { formatClock, formatDuration, formatMoment } from '../ui/format.ts';
 import { Choice } from '../ui/forms.tsx';
 import { Marked } from '../ui/marked.tsx';
 import { personWords } from '../ui/people.ts';
@@ -110,7 +110,7 @@ function Steps({ rows, seq }: { readonly rows: readonly Row[]; readonly seq: str
         const isHere = step.seq === seq;
         const after =
           before === undefined
-            ? `${formatDay(step.time)} ${formatClock(step.time)}${zoneIfTwice(step.time)}`
+            ? formatMoment(step.time, formatClock)
             : `+${formatDuration(step.time - before.time)}`;
         const who = personWords([step.actor_name, step.actor_email], model.shared.value);
         const about = [who, step.target_name ?? step.file_name, step.message];

@@ -28,9 +28,8 @@ export async function readDetail(place: string, abort: AbortSignal): Promise<Eve
   } = Object.fromEntries(membersOf(pair));
   const event = JSON.parse(eventText) as AuditEvent;
   const seq = JSON.parse(number) as string;
-  const found = placeText({ time: event.time, seq });
-  if (found !== place) return undefined;
-  return { event, eventText, sourceText, seq, place: found };
+  if (placeText({ time: event.time, seq }) !== place) return undefined;
+  return { event, eventText, sourceText, seq, place };
 }
 
 /** Fields that filters compare and the audit event does not show. */

@@ -54,7 +54,7 @@ export function Detail({ place, row }: DetailProps) {
         <h2 class="cut">
           <Marked text={(row ?? event)?.activity_name ?? t('eventsDetail')} />
         </h2>
-        <CopyButton text={() => model.linkTo(loaded?.place ?? place)} label={t('eventsDetailLink')} />
+        <CopyButton text={() => model.linkTo(place)} label={t('eventsDetailLink')} />
         <CloseButton onClick={() => model.open(undefined)} />
       </header>
       <p class="when-exact muted">

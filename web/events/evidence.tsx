@@ -11,11 +11,6 @@ import { limits } from './limits.ts';
 
 const proofPath = '/api/v1/portal/evidence/proof';
 
-type Proof =
-  | { readonly state: 'covered' | 'altered'; readonly inclusion: EvidenceInclusion }
-  | { readonly state: 'pending' | 'late'; readonly withinSeconds: number }
-  | { readonly state: 'off' | 'absent' };
-
 const looks = {
   covered: '',
   altered: 'state failed',
@@ -25,20 +20,24 @@ const looks = {
   absent: 'state failed',
 } as const;
 
+interface Proof {
+  readonly state: keyof typeof looks;
+  readonly inclusion?: EvidenceInclusion;
+  /** When a checkpoint will cover it, of pending and late ones. */
+  readonly withinSeconds?: number;
+}
+
 /** Whether a signed checkpoint covers the event. Repeats the request until one does or none will. */
 export function Evidence({ seq }: { readonly seq: string }) {
   const sinceMs = useRef(serverNow()).current;
   const { resource, reload } = useResource((signal) => readProof(seq, sinceMs, signal), []);
   const proof = resource.data.value;
   useEffect(() => {
-    if (proof?.state !== 'pending' && proof?.state !== 'late') return undefined;
+    if (proof?.withinSeconds === undefined) return undefined;
     // Twice within the expected time.
     const soonMs = Math.max(limits.evidenceAgainMsMin, proof.withinSeconds * 500);
-    const isLate = proof.state === 'late';
-    const timer = setTimeout(
-      reload,
-      isLate ? limits.evidenceAgainMs : Math.min(limits.evidenceAgainMs, soonMs),
-    );
+    const waitMs = proof.state === 'late' ? Number.POSITIVE_INFINITY : soonMs;
+    const timer = setTimeout(reload, Math.min(limits.evidenceAgainMs, waitMs));
     return () => clearTimeout(timer);
   }, [proof]);
   return (
@@ -52,27 +51,25 @@ export function Evidence({ seq }: { readonly seq: string }) {
 }
 
 function Known({ proof, seq }: { readonly proof: Proof; readonly seq: string }) {
+  const { state, inclusion, withinSeconds = 0 } = proof;
+  const time =
+    inclusion === undefined
+      ? formatDuration(withinSeconds * 1_000_000)
+      : formatLately(Date.parse(inclusion.signed_at) * 1000);
   return (
     <>
-      <p class={looks[proof.state]}>{t(`evidence_${proof.state}`, valuesOf(proof))}</p>
-      {'inclusion' in proof && (
+      <p class={looks[state]}>{t(`evidence_${state}`, { time, n: inclusion?.position ?? 0 })}</p>
+      {inclusion !== undefined && (
         <Button
           icon="down"
           look="small"
-          onClick={() => download(withQuery(proofPath, { seq }), `proof-${proof.inclusion.position}.json`)}
+          onClick={() => download(withQuery(proofPath, { seq }), `proof-${inclusion.position}.json`)}
         >
           {t('eventsEvidenceProof')}
         </Button>
       )}
     </>
   );
-}
-
-function valuesOf(proof: Proof): Record<string, string | number> {
-  if ('withinSeconds' in proof) return { time: formatDuration(proof.withinSeconds * 1_000_000) };
-  if (!('inclusion' in proof)) return {};
-  const { position, signed_at: signedAt } = proof.inclusion;
-  return { time: formatLately(Date.parse(signedAt) * 1000), n: position };
 }
 
 async function readProof(seq: string, sinceMs: number, signal: AbortSignal): Promise<Proof> {

@@ -30,7 +30,8 @@ export interface ExportDialogProps {
   readonly onClose: () => void;
 }
 
-function useCount(list: EventList): { readonly total: number; readonly atMs: number } {
+/** What is taken away, with its number as of now. */
+function useContents(list: EventList) {
   const { resource } = useResource(
     async (signal) => {
       const atMs = serverNow();
@@ -39,32 +40,24 @@ function useCount(list: EventList): { readonly total: number; readonly atMs: num
     },
     [list],
   );
-  return resource.data.value ?? { total: list.total, atMs: model.askedAtMs.value };
-}
-
-function Contents({
-  list,
-  count,
-}: {
-  readonly list: EventList;
-  readonly count: ReturnType<typeof useCount>;
-}) {
-  return (
+  const { total, atMs } = resource.data.value ?? { total: list.total, atMs: model.askedAtMs.value };
+  const contents = (
     <>
       <p>
-        <strong class="count">{totalWords(count.total)}</strong>{' '}
-        <span class="muted">{t('eventsAsOf', { time: formatLately(count.atMs * 1000, formatSecond) })}</span>
+        <strong class="count">{totalWords(total)}</strong>{' '}
+        <span class="muted">{t('eventsAsOf', { time: formatLately(atMs * 1000, formatSecond) })}</span>
       </p>
       <p>
         <Marked text={querySentence(list)} />
       </p>
     </>
   );
+  return { total, contents };
 }
 
 /** Chooses the format. The browser downloads the file, and the server names it. */
 export function ExportDialog({ list, onClose }: ExportDialogProps) {
-  const count = useCount(list);
+  const { contents } = useContents(list);
   const task = async (field: Fields) => {
     // A refused download only fails, without a reason. So a request first waits for the limit or a new
     // session, or shows the failure; if it used up the window, the download waits for the next.
@@ -76,7 +69,7 @@ export function ExportDialog({ list, onClose }: ExportDialogProps) {
   };
   return (
     <FormDialog title={t('eventsExportTitle')} submit={t('eventsExport')} task={task} onClose={onClose}>
-      <Contents {...{ list, count }} />
+      {contents}
       <Options
         label={t('eventsExportFormat')}
         name="format"
@@ -93,7 +86,7 @@ export function ExportDialog({ list, onClose }: ExportDialogProps) {
 
 /** Waits until a checkpoint covers all events. The service makes the file, and names it. */
 export function CaseDialog({ list, onClose }: ExportDialogProps) {
-  const count = useCount(list);
+  const { total, contents } = useContents(list);
   const [nextTryMs, setNextTry] = useState<number>();
   const closed = useRef(new AbortController()).current;
   useEffect(() => () => closed.abort(), []);
@@ -107,7 +100,7 @@ export function CaseDialog({ list, onClose }: ExportDialogProps) {
       setNextTry(undefined);
     }
   };
-  const isTooMany = count.total > limits.caseEvents;
+  const isTooMany = total > limits.caseEvents;
   return (
     <FormDialog
       title={t('eventsCaseTitle')}
@@ -116,7 +109,7 @@ export function CaseDialog({ list, onClose }: ExportDialogProps) {
       task={task}
       onClose={onClose}
     >
-      <Contents {...{ list, count }} />
+      {contents}
       {isTooMany && <p class="fault">{t('eventsCaseMost', { n: limits.caseEvents })}</p>}
       <p class="muted">{t('eventsCaseWhat')}</p>
       <p role="status">{nextTryMs !== undefined && <Countdown text="eventsCaseWaits" until={nextTryMs} />}</p>

@@ -5,7 +5,6 @@ import type { Rows } from '../api/types.ts';
 import { type EventList, rowsPath } from './event-list.ts';
 import { limits } from './limits.ts';
 
-/** The owner of a list that follows. */
 export interface Followed {
   readonly parameters: () => Parameters;
   readonly advance: (abort: AbortSignal) => Promise<EventList>;

@@ -1,5 +1,5 @@
 import type { Row } from '../api/types.ts';
-import { formatClock, formatDay, formatSpan, formatZones, zoneIfTwice } from '../ui/format.ts';
+import { formatMicros, formatMoment, formatSpan, formatZones } from '../ui/format.ts';
 import { Marked } from '../ui/marked.tsx';
 import { t } from '../ui/text.ts';
 import type { EventList } from './event-list.ts';
@@ -8,7 +8,7 @@ import { exactRange } from './query.ts';
 import { querySentence, totalWords, valueWords } from './words.ts';
 
 const nameOf = ({ actor_name: name, actor_email: email }: Row) => [name, email].filter(Boolean).join(' · ');
-const timeOf = ({ time }: Row) => `${formatDay(time)} ${formatClock(time, 6)}${zoneIfTwice(time)}`;
+const timeOf = ({ time }: Row) => formatMoment(time, formatMicros);
 
 /** Columns on paper: the whole row, nothing cut. */
 const columns = [

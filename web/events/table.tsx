@@ -17,46 +17,44 @@ import { model } from './model.ts';
 import { valueWords } from './words.ts';
 
 const rowsAbove = 5;
-interface Column {
-  readonly name: string;
-  readonly title: TextKey;
-  readonly cell: (event: EventRow) => ComponentChildren;
-  readonly tooltip?: (event: EventRow) => string | undefined;
-}
 
-const columns: readonly Column[] = [
-  { name: 'when', title: 'time', cell: timeCell, tooltip: ({ time }) => formatExact(time) },
-  { name: 'activity', title: 'activity', cell: activityCell },
-  {
-    name: 'actor',
-    title: 'actor',
-    cell: actorCell,
-    tooltip: ({ actor_email: email }) => email && markedText(email),
-  },
-  {
-    name: 'target',
-    title: 'eventsTarget',
-    cell: ({ target_name: target, file_name: file }) => middle(target ?? file),
-  },
-  {
-    name: 'message muted',
-    title: 'eventsMessage',
-    cell: ({ message }) => message && <Marked text={message} />,
-    tooltip: ({ message }) => markedText(message),
-  },
-  { name: 'address mono muted', title: 'ip', cell: ({ ip }) => ip && <Marked text={ip} /> },
-  { name: 'status', title: 'status', cell: statusCell },
+type Cell = (event: EventRow) => ComponentChildren;
+type Tooltip = (event: EventRow) => string | undefined;
+
+/** `area` is the column's place in the grid, and its class. */
+const columns: readonly (readonly [area: string, title: TextKey, cell: Cell, tooltip?: Tooltip])[] = [
+  ['when', 'time', timeCell, ({ time }) => formatExact(time)],
+  ['activity', 'activity', activityCell],
+  ['actor', 'actor', actorCell, ({ actor_email: email }) => email && markedText(email)],
+  ['target', 'eventsTarget', targetCell],
+  [
+    'message',
+    'eventsMessage',
+    ({ message }) => textCell(message, 'muted'),
+    ({ message }) => markedText(message),
+  ],
+  ['address', 'ip', ({ ip }) => textCell(ip, 'lines mono muted')],
+  ['status', 'status', statusCell],
 ];
 
-const middle = (text: string | undefined) => text && <Middle text={text} />;
+function targetCell({ target_name: target, file_name: file }: EventRow) {
+  const text = target ?? file;
+  return text && <Middle text={text} />;
+}
+
+function textCell(text: string | undefined, look: string) {
+  return (
+    text && (
+      <span class={look}>
+        <Marked text={text} />
+      </span>
+    )
+  );
+}
 
 function actorCell({ actor_name: name, actor_email: email }: EventRow) {
   const words = personWords([name, email], model.shared.value);
-  return (
-    <span class={words !== name && name !== undefined ? 'twin' : undefined}>
-      <Marked text={words ?? '–'} />
-    </span>
-  );
+  return textCell(words ?? '–', words !== name && name !== undefined ? 'lines' : '');
 }
 
 /** A link, so that browsers can open or copy it; the keyboard moves by rows. */
@@ -73,11 +71,7 @@ function timeCell(event: EventRow) {
 }
 
 function activityCell({ activity_name: name, severity }: EventRow) {
-  return (
-    <span class={severity === 'High' ? 'attention' : undefined}>
-      <Marked text={name} />
-    </span>
-  );
+  return textCell(name, severity === 'High' ? 'attention' : '');
 }
 
 function statusCell({ status }: EventRow) {
@@ -246,8 +240,8 @@ function zonesOf(list: EventList, scroll: RowScroll): string {
 function Head({ list, scroll }: { readonly list: EventList; readonly scroll: RowScroll }) {
   return (
     <div role="row" class="row head" aria-rowindex={1}>
-      {columns.map(({ name, title }) => (
-        <span key={name} role="columnheader" class={name === 'when' ? 'when-head' : name.replace('mono', '')}>
+      {columns.map(([area, title]) => (
+        <span key={area} role="columnheader" class={area} style={{ gridArea: area }}>
           {t(title)}
           {title === 'time' && ` (${zonesOf(list, scroll)})`}
         </span>
@@ -280,8 +274,14 @@ function EventRow({ index, event, newer, isCursor, isOpen, onClick }: RowProps) 
       // Otherwise the browser starts scrolling with the pointer.
       onMouseDown={(click) => click.button === 1 && click.preventDefault()}
     >
-      {columns.map(({ name, cell, tooltip }, column) => (
-        <span key={name} role="gridcell" class={name} title={event && tooltip?.(event)}>
+      {columns.map(([area, , cell, tooltip], column) => (
+        <span
+          key={area}
+          role="gridcell"
+          class={area}
+          style={{ gridArea: area }}
+          title={event && tooltip?.(event)}
+        >
           {event === undefined ? <Skeleton at={index * 7 + column * 13} /> : cell(event)}
         </span>
       ))}

@@ -1,14 +1,13 @@
-import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { limitPause } from '../api/rate-limit.ts';
-import { getText, isAnothers, isSessionOver } from '../api/request.ts';
-import { loadSession, session } from '../api/session.ts';
+import { isAnothers, isSessionOver } from '../api/request.ts';
+import { session, who } from '../api/session.ts';
 import type { Whoami } from '../api/types.ts';
 import { isPrinting, lately } from '../ui/browser.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { formatExact } from '../ui/format.ts';
-import { Countdown, Failure, lazy, Loaded, useResource } from '../ui/resource.tsx';
+import { Countdown, FailureOf, lazy, Loaded, loadPart, useResource } from '../ui/resource.tsx';
 import icon from '../ui/icon.svg';
 import { hrefOf, place } from '../ui/router.ts';
 import { announcement, t } from '../ui/text.ts';
@@ -22,25 +21,15 @@ const SignInForm = lazy(async () => (await import('./sign-in.tsx')).SignInForm);
 const NewPasswordPage = lazy(async () => (await import('./passwords.tsx')).NewPasswordPage);
 
 export function Frame() {
-  const now = session.value;
   const { view, query } = place.value;
   if (view === 'password') return <NewPasswordPage token={query.get('token') ?? ''} />;
-  switch (now.state) {
-    case 'asking':
-      return null;
-    case 'failed':
-      return (
-        <main class="lone">
-          <Failure error={now.error} onRetry={() => void loadSession()} />
-        </main>
-      );
-    case 'out':
-      return <SignInPage />;
-    case 'in':
-      return <SignedIn who={now.who} />;
-    default:
-      return now satisfies never;
-  }
+  if (who.value !== undefined) return <SignedIn who={who.value} />;
+  if (session.error.value === undefined) return session.data.value === 'out' ? <SignInPage /> : null;
+  return (
+    <main class="lone">
+      <FailureOf resource={session} />
+    </main>
+  );
 }
 
 function SignedIn({ who }: { readonly who: Whoami }) {
@@ -120,7 +109,9 @@ function Overlays({ who }: { readonly who: Whoami }) {
         <Dialog title={t('frameAnother')}>
           <p>{t('frameAnotherHint', { name: who.user.name, organization: who.organization.name })}</p>
           <div class="actions line">
-            <ReloadButton />
+            <Button look="primary" onClick={() => location.reload()}>
+              {t('reload')}
+            </Button>
           </div>
         </Dialog>
       )}
@@ -142,39 +133,7 @@ function skipToContent(event: Event): void {
   document.getElementById('content')?.focus();
 }
 
-/** Browsers do not retry a module that failed to load, so the page must reload; it may be a newer version. */
 function LoadedView({ view }: { readonly view: View }) {
-  const { resource } = useResource<ComponentType | 'lost'>(
-    (signal) =>
-      view.load().then(
-        (module) => module.default,
-        async () => {
-          await getText('/healthz', {}, { signal });
-          return 'lost' as const;
-        },
-      ),
-    [view],
-  );
-  return (
-    <Loaded resource={resource}>
-      {(Content) =>
-        Content === 'lost' ? (
-          <div class="failure" role="alert">
-            <p>{t('frameLost')}</p>
-            <ReloadButton />
-          </div>
-        ) : (
-          <Content />
-        )
-      }
-    </Loaded>
-  );
-}
-
-function ReloadButton() {
-  return (
-    <Button look="primary" onClick={() => location.reload()}>
-      {t('frameAnew')}
-    </Button>
-  );
+  const { resource } = useResource(() => loadPart(view.load), [view]);
+  return <Loaded resource={resource}>{({ default: Content }) => <Content />}</Loaded>;
 }

@@ -49,7 +49,6 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
         href={todayHref({ status: 'Failure' })}
         data={data}
         count={failuresOf}
-        isOfFailures
       />
       <Tile title={t('overviewImportant')} href={todayHref({ severity: 'High' })} value={important}>
         <p class="muted">{total > 0 && t('overviewShare', { share: formatShare(important / total) })}</p>
@@ -63,7 +62,7 @@ function Content({ data, isStale }: { readonly data: OverviewData; readonly isSt
       </section>
       <div class="lists">
         <TopPanel title={t('overviewActive')} items={actorLinks(today.actors)} />
-        <TopPanel title={t('overviewFailing')} items={activityLinks(failed, { status: 'Failure' })} />
+        <TopPanel title={t('overviewFailing')} items={failureLinks(failed)} />
       </div>
     </div>
   );
@@ -76,10 +75,9 @@ interface Item {
   readonly href: string;
 }
 
-function activityLinks(values: OverviewData['today'], filters: Readonly<Record<string, string>>): Item[] {
-  return values.activities.map(({ activity_id: id, activity_name: words, count }) => {
-    const href = todayHref({ ...filters, activity: String(id) });
-    return { words, title: words, count, href };
+function failureLinks({ activities }: OverviewData['failed']): Item[] {
+  return activities.map(({ activity_id: id, activity_name: words, count }) => {
+    return { words, title: words, count, href: todayHref({ status: 'Failure', activity: String(id) }) };
   });
 }
 
@@ -162,14 +160,13 @@ interface DayTileProps {
   readonly href: string;
   readonly data: OverviewData;
   readonly count: Count;
-  /** Any increase is marked, not only a large one. */
-  readonly isOfFailures?: boolean;
 }
 
-function DayTile({ title, href, data: { days, nowMs }, count, isOfFailures = false }: DayTileProps) {
+/** Any increase of failures is marked. */
+function DayTile({ title, href, data: { days, nowMs }, count }: DayTileProps) {
   const value = totalOf(days[0], count);
   const usual = usualByNow(days, nowMs, count);
-  const ratio = isOfFailures && usual !== undefined ? value / usual : 0;
+  const ratio = count === failuresOf && usual !== undefined ? value / usual : 0;
   return (
     <Tile title={title} href={href} value={value} look={ratio > 1 ? 'figure fault' : 'figure'}>
       {usual === undefined || usual === 0 ? (

@@ -5,14 +5,7 @@ import { who } from '../api/session.ts';
 import type { Receipt, ReceiptsPage } from '../api/types.ts';
 import { isNarrow } from '../ui/browser.ts';
 import { Icon } from '../ui/button.tsx';
-import {
-  formatBytes,
-  formatDay,
-  formatDuration,
-  formatSecond,
-  formatZones,
-  zoneIfTwice,
-} from '../ui/format.ts';
+import { formatBytes, formatDuration, formatSecond, formatZones } from '../ui/format.ts';
 import { type Column, Moment, Table } from '../ui/list.tsx';
 import { Marked, Middle } from '../ui/marked.tsx';
 import { Page } from '../ui/page.tsx';
@@ -145,14 +138,7 @@ function instant(text: string | undefined): number | undefined {
 }
 
 function timeCell(at: string | undefined) {
-  return (
-    at && (
-      <Moment
-        at={at}
-        format={(micros) => `${formatDay(micros)} ${formatSecond(micros)}${zoneIfTwice(micros)}`}
-      />
-    )
-  );
+  return at && <Moment at={at} clock={formatSecond} />;
 }
 
 /** Clocks of machines differ: a transfer that ends before it begins has no duration. */

@@ -36,7 +36,7 @@ const look = () => {
 };
 setInterval(look, lookMs);
 document.addEventListener('visibilitychange', look);
-session.subscribe(look);
+session.data.subscribe(look);
 
 const narrow = matchMedia('(max-width: 45em)');
 

@@ -66,28 +66,31 @@ export function formatDay(micros: number): string {
   return isThisYear ? dayOfThisYear(micros) : dayOfYear(micros);
 }
 
-/** `09:30:00.250`, or to the microsecond `09:30:00.250118`. */
-export function formatClock(micros: number, digits: 3 | 6 = 3): string {
-  const fraction = String(((micros % million) + million) % million).padStart(6, '0');
-  return `${formatSecond(micros)}.${fraction.slice(0, digits)}`;
+/** `09:30:00.250118`. */
+export function formatMicros(micros: number): string {
+  return `${formatSecond(micros)}.${String(((micros % million) + million) % million).padStart(6, '0')}`;
+}
+
+/** `09:30:00.250`. */
+export function formatClock(micros: number): string {
+  return formatMicros(micros).slice(0, -3);
 }
 
 /** Day, clock to the microsecond, and zone. */
 export function formatExact(micros: number): string {
-  return `${dayOfYear(micros)}, ${formatClock(micros, 6)} ${formatZone(micros)}`;
+  return `${dayOfYear(micros)}, ${formatMicros(micros)} ${formatZone(micros)}`;
 }
 
-/** `22 Nov 09:30`. */
-export function formatMoment(micros: number): string {
-  return `${formatDay(micros)} ${formatMinute(micros)}${zoneIfTwice(micros)}`;
+/** `22 Nov 09:30`, or with another clock. */
+export function formatMoment(micros: number, clock: (micros: number) => string = formatMinute): string {
+  return `${formatDay(micros)} ${clock(micros)}${zoneIfTwice(micros)}`;
 }
 
 /** `22 Nov 09:30`, with as many digits as needed. */
 export function formatInstant(micros: number): string {
   if (micros % (60 * million) === 0) return formatMoment(micros);
-  const digits = micros % thousand === 0 ? 3 : 6;
-  const clock = micros % million === 0 ? formatSecond(micros) : formatClock(micros, digits);
-  return `${formatDay(micros)} ${clock}${zoneIfTwice(micros)}`;
+  if (micros % million === 0) return formatMoment(micros, formatSecond);
+  return formatMoment(micros, micros % thousand === 0 ? formatClock : formatMicros);
 }
 
 /** A range, `to` inclusive: one that ends with the last microsecond of a second ends where the next second begins. */
@@ -98,7 +101,7 @@ export function formatSpan(from: number, to: number): string {
 /** `09:30`, with the day if it is not today. */
 export function formatLately(micros: number, clock = formatMinute): string {
   const isToday = micros >= startOfDay(serverNow());
-  return isToday ? clock(micros) : `${formatDay(micros)} ${clock(micros)}${zoneIfTwice(micros)}`;
+  return isToday ? clock(micros) : formatMoment(micros, clock);
 }
 
 /** The zone's name at that moment, such as `GMT+1`. */

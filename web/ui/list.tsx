@@ -123,15 +123,15 @@ export function useDialog(reload: () => void) {
 interface MomentProps {
   /** RFC 3339. */
   readonly at: string;
-  readonly format?: (micros: number) => string;
+  readonly clock?: (micros: number) => string;
 }
 
-/** A time to the minute, or by `format`; the tooltip is exact. */
-export function Moment({ at, format = formatMoment }: MomentProps) {
+/** A time to the minute, or by `clock`; the tooltip is exact. */
+export function Moment({ at, clock }: MomentProps) {
   const micros = fromRfc3339(at) ?? 0;
   return (
     <time dateTime={at} title={`${formatExact(micros)} · ${formatAgo(micros)}`}>
-      {format(micros)}
+      {formatMoment(micros, clock)}
     </time>
   );
 }

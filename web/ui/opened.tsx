@@ -7,7 +7,6 @@ interface OpenedProps {
   readonly children: () => ComponentChildren;
 }
 
-/** Renders `children` when it is opened. */
 export function Opened({ class: look, summary, children }: OpenedProps) {
   const [isOpen, setOpen] = useState(false);
   return (

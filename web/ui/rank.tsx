@@ -11,7 +11,7 @@ interface RankContentProps {
 export function RankContent({ words, count, sum }: RankContentProps) {
   return (
     <>
-      <span class="cut">
+      <span class="lines">
         <Marked text={words} />
       </span>
       <span class="muted">

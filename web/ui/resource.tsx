@@ -1,6 +1,6 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { get, RequestError } from '../api/request.ts';
+import { get, getText, RequestError } from '../api/request.ts';
 import { Resource } from '../api/resource.ts';
 import { Button, Icon } from './button.tsx';
 import { t, type TextKey } from './text.ts';
@@ -46,16 +46,16 @@ export function Loaded<T>({ resource, isSmall = false, children }: LoadedProps<T
   );
 }
 
-/** Code that comes with its first use. Rejects with RequestError. */
+/** Code that comes with its first use. Browsers do not retry a module that failed to load. Rejects with RequestError. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch {
-    throw new RequestError('offline', { detail: 'The code of this part could not be loaded.' });
+    await getText('/healthz', {});
+    throw new RequestError('lost', { detail: 'The code of this part could not be loaded.' });
   }
 }
 
-/** A component whose code is loaded when it is first shown. */
 export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
   return (props) => {
     const { resource } = useResource(() => loadPart(load), []);
@@ -69,44 +69,33 @@ export function Skeleton({ at }: { readonly at: number }) {
 }
 
 interface FailureProps {
-  readonly error: RequestError;
+  readonly resource: Resource<unknown>;
   /** Beside other failures of the same view: only the largest is announced. */
   readonly isSmall?: boolean;
-  readonly retryAt?: number | undefined;
-  readonly onRetry?: () => void;
 }
 
-export function Failure({ error, isSmall = false, retryAt, onRetry }: FailureProps) {
+export function FailureOf({ resource, isSmall = false }: FailureProps) {
+  const error = resource.error.value;
+  if (error === undefined) return null;
+  const { value: retryAt } = resource.retryAt;
   const { request_id: id } = error.problem;
+  const kind = error.status === 429 ? 'limit' : error.kind;
+  const isLost = kind === 'lost';
   return (
     <div class={`failure ${isSmall ? 'fine' : ''}`} role={isSmall ? 'status' : 'alert'}>
       <Icon name="warning" />
       <div>
         <p>
-          {t(`failure_${error.kind}`, { detail: error.message })}{' '}
+          {t(`failure_${kind}`, { detail: error.message })}{' '}
           {retryAt !== undefined && <Countdown text="frameRetryIn" until={retryAt} />}
         </p>
         {id !== undefined && <p class="muted">{t('frameReference', { id })}</p>}
       </div>
-      {onRetry && (
-        <Button look="small" onClick={onRetry}>
-          {t('retryNow')}
-        </Button>
-      )}
+      <Button look="small" onClick={() => (isLost ? location.reload() : resource.retry())}>
+        {t(isLost ? 'reload' : 'retryNow')}
+      </Button>
     </div>
   );
-}
-
-interface FailureOfProps {
-  readonly resource: Resource<unknown>;
-  readonly isSmall?: boolean;
-}
-
-export function FailureOf({ resource, isSmall = false }: FailureOfProps) {
-  const error = resource.error.value;
-  if (error === undefined) return null;
-  const { value: retryAt } = resource.retryAt;
-  return <Failure error={error} isSmall={isSmall} retryAt={retryAt} onRetry={() => resource.retry()} />;
 }
 
 interface CountdownProps {
@@ -119,7 +108,6 @@ interface CountdownProps {
 
 const secondsTo = (until: number): number => Math.max(1, Math.ceil((until - Date.now()) / 1000));
 
-/** A text that counts seconds down. */
 export function Countdown({ text, until, values = {} }: CountdownProps) {
   const [seconds, setSeconds] = useState(secondsTo(until));
   useEffect(() => {
