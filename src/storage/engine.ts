@@ -26,6 +26,7 @@ import type { EngineConnection } from './storage.ts';
 const engineStopMsMax = 8_000;
 const enginePortAttemptsMax = 50;
 const engineBindAttemptsMax = 5;
+const announceMs = 1_000;
 
 export interface EngineOptions {
   readonly dataDir: string;
@@ -130,6 +131,8 @@ export class EmbeddedEngine {
     [],
   );
   #supervision: Promise<void> = Promise.resolve();
+  #isUnannounced = false;
+  #announcing: Promise<void> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
   constructor(options: EngineOptions, library: string, config: EngineConfig) {
@@ -169,7 +172,7 @@ export class EmbeddedEngine {
     this.#stopping.abort();
     await removeEngineFile(dataDir);
     if (this.#running) await this.#end(this.#running);
-    await this.#supervision;
+    await Promise.all([this.#supervision, this.#announcing]);
     await removeEngineFile(dataDir);
     log.info({}, 'Embedded engine is stopped');
   }
@@ -208,7 +211,7 @@ export class EmbeddedEngine {
     try {
       await engine.ready(this.#config, this.#stopping.signal);
       await engine.removeConfig();
-      await this.#announce(engine);
+      this.#isUnannounced = !(await this.#announce(engine));
       this.#stopping.signal.throwIfAborted();
       return engine;
     } catch (error) {
@@ -219,24 +222,39 @@ export class EmbeddedEngine {
     }
   }
 
-  /** On a full disk commands do not find the engine, but readers through this process can continue. */
-  async #announce(engine: EngineProcess): Promise<void> {
+  /** False on a full disk. */
+  async #announce(engine: EngineProcess): Promise<boolean> {
     const { dataDir, log, unannounced } = this.#options;
-    if (unannounced === true) return;
+    if (unannounced === true) return true;
     try {
       await writeEngineFile(dataDir, { ...this.#config, pid: engine.pid ?? 0 });
+      return true;
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      log.error(
-        { dataDir, ...errorFacts(error) },
-        'The disk is full: engine.json was not written, so commands do not find the engine',
-      );
+      if (!this.#isUnannounced)
+        log.error(
+          { dataDir, ...errorFacts(error) },
+          'The disk is full: engine.json was not written, so commands do not find the engine',
+        );
+      return false;
+    }
+  }
+
+  /** Until there is room, only readers through this process can continue. */
+  async #announceLater(engine: EngineProcess): Promise<void> {
+    const { signal } = this.#stopping;
+    try {
+      do await sleep(announceMs, undefined, { signal });
+      while (this.#running === engine && !(await this.#announce(engine)));
+    } catch (error) {
+      if (!signal.aborted) this.#options.log.error(errorFacts(error), 'Writing engine.json failed');
     }
   }
 
   #supervise(engine: EngineProcess): void {
     const upSince = performance.now();
     this.#running = engine;
+    if (this.#isUnannounced) this.#announcing = this.#announceLater(engine);
     this.#supervision = engine.ended.then((end) => this.#restart(end, performance.now() - upSince));
   }
 

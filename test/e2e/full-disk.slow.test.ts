@@ -145,7 +145,17 @@ test('on a full disk reads go on, producers are refused first, and commands name
     taken += await untilRefused(disk, event);
     await requireReads(disk, meta.total);
     problemOf(await call(`${server.url}/readyz`), 503);
+    const up = server.stderrLines().find((line) => line.includes('Embedded engine is up')) ?? '{}';
+    process.kill((JSON.parse(up) as { pid: number }).pid, 'SIGKILL');
+    await eventually('the engine to start without room for engine.json', () =>
+      Promise.resolve(
+        server.stderrLines().some((line) => line.includes('engine.json was not written')) || undefined,
+      ),
+    );
     await small.leave(700);
+    await eventually('commands to find the engine', () =>
+      Promise.resolve(small.cli('key', 'list', '--org', 'full').includes('write') || undefined),
+    );
     await eventually('writes to be taken again', async () =>
       (await disk.tenant.post([event])).status === 202 ? true : undefined,
     );
