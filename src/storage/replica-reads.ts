@@ -29,27 +29,38 @@ export class ReadReplicas {
   async #ask(): Promise<ReadSets | undefined> {
     const { cluster, database } = this.#storage;
     if (cluster === undefined) return undefined;
-    const rows = await this.#storage.rows<{
-      shard: string;
-      weight: number;
-      local: number;
-      answering: number[];
-    }>(
-      `SELECT toString(shard_num) AS shard, toUInt32(shard_weight) AS weight, is_local AS local,
-         (SELECT groupArray(toUInt32(_shard_num)) FROM clusterAllReplicas(${quoteString(cluster)}, system.tables)
-           WHERE database = {database:String} AND name = 'events_local') AS answering
+    const replicas = await this.#storage.rows<Replica>(
+      `SELECT toString(shard_num) AS shard, toUInt32(shard_weight) AS weight, is_local AS local
        FROM system.clusters WHERE cluster = {cluster:String} ORDER BY shard_num, replica_num`,
-      { cluster, database },
+      { cluster },
+    );
+    // No other node is asked where one suffices.
+    if (readSets(shardsOf(replicas)) === undefined) return undefined;
+    const answers = await this.#storage.rows<{ node: number }>(
+      `SELECT toUInt32(_shard_num) AS node FROM clusterAllReplicas(${quoteString(cluster)}, system.tables)
+       WHERE database = {database:String} AND name = 'events_local'`,
+      { database },
       { settings: asks },
     );
-    const shards = new Map<string, Shard>();
-    for (const [node, { shard, weight, local, answering }] of rows.entries()) {
-      const { nodes } = shards.get(shard) ?? { nodes: [] };
-      const rank = (answering.includes(node + 1) ? 2 : 0) + local;
-      shards.set(shard, { weight, nodes: [...nodes, { node, rank }] });
-    }
-    return readSets([...shards.values()]);
+    const answering = new Set(answers.map(({ node }) => node - 1));
+    return readSets(shardsOf(replicas, answering));
   }
+}
+
+interface Replica {
+  readonly shard: string;
+  readonly weight: number;
+  readonly local: number;
+}
+
+function shardsOf(replicas: readonly Replica[], answering: ReadonlySet<number> = new Set()): Shard[] {
+  const shards = new Map<string, Shard>();
+  for (const [node, { shard, weight, local }] of replicas.entries()) {
+    const { nodes } = shards.get(shard) ?? { nodes: [] };
+    const rank = (answering.has(node) ? 2 : 0) + local;
+    shards.set(shard, { weight, nodes: [...nodes, { node, rank }] });
+  }
+  return [...shards.values()];
 }
 
 /** Undefined if a single replica suffices in each shard. */
