@@ -4,6 +4,7 @@ import { CheckpointTable, type StoredCheckpoint } from '../evidence/checkpoint-t
 import { TileTable } from '../evidence/tile-table.ts';
 import { type AuditFilter, type Where, whereClause } from '../read/filter.ts';
 import { byProjection } from '../read/plans.ts';
+import { onReplicas } from '../storage/replica-reads.ts';
 import { shownHash } from '../storage/event-hash.ts';
 import { RowBinary } from '../storage/row-binary.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -160,9 +161,9 @@ async function readContents(matching: Matching, entries: Buffer): Promise<Map<bi
   const { storage, where } = matching;
   const stretch = { from: entryAt(entries, 0).seq, to: entryAt(entries, count - 1).seq };
   const bytesMax = evidenceSourceBytesMax;
+  const query = `SELECT seq, ${shownHash} AS shown, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}`;
   const answer = await storage.bytes(
-    `SELECT seq, ${shownHash}, source FROM events WHERE ${where.sql} AND seq >= {from:UInt64} AND seq <= {to:UInt64}
-     FORMAT RowBinary`,
+    `${await onReplicas(storage, query, 'organization')} FORMAT RowBinary`,
     { ...where.parameters, ...stretch },
     { settings: byProjection, headroom: 0, tailroom: 0, bytesMax },
   );

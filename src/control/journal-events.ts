@@ -3,6 +3,7 @@ import { readIfThere, replaceFile } from '../base/files/durable-file.ts';
 import { Problem } from '../base/errors/problem.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Mutex } from '../base/waiting/keyed-mutex.ts';
+import { onReplicas } from '../storage/replica-reads.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Decide, unchanged } from './decision.ts';
 import { anyServer, emptyJournal, type JournalHead, type JournalRow } from './journal.ts';
@@ -198,9 +199,11 @@ export class JournalEvents {
   /** Another process may have been killed between handing and marking. */
   async #isStored({ events }: JournalRow): Promise<boolean> {
     const first = JSON.parse(events[0] ?? '{}') as SourceEvent;
-    const [found] = await this.#options.storage.rows<{ n: string }>(
-      `SELECT count() AS n FROM events WHERE org = {org:UUID} AND own AND activity_id = {code:Int64}
-         AND time = parseDateTime64BestEffort({time:String}, 6, 'UTC')`,
+    const { storage } = this.#options;
+    const each = `SELECT count() AS events FROM events WHERE org = {org:UUID} AND own AND activity_id = {code:Int64}
+      AND time = parseDateTime64BestEffort({time:String}, 6, 'UTC')`;
+    const [found] = await storage.rows<{ n: string }>(
+      `SELECT max(events) AS n FROM (${await onReplicas(storage, each, 'organization')})`,
       { org: first.message.org, code: first.message.action, time: first.time },
     );
     return found?.n !== '0';

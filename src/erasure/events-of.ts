@@ -4,6 +4,7 @@ import { Mapper, type MappedEvent } from '../ocsf/audit-event.ts';
 import type { Piece } from '../ocsf/byte-sink.ts';
 import { byteWindow } from '../ocsf/byte-text.ts';
 import { type Person, Pseudonymizer } from '../ocsf/pseudonymize.ts';
+import { eventsInOrder, onReplicas } from '../storage/replica-reads.ts';
 import { eventHashNow } from '../storage/event-hash.ts';
 import { type ReplacedEvent, seqList } from '../storage/replaced-events.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -44,8 +45,9 @@ export async function readScope(
   organization: string,
 ): Promise<EraseScope> {
   const underWay = erasuresUnderWay(directory, organization);
+  const each = 'SELECT max(seq) AS newest FROM events WHERE org = {org:UUID}';
   const [row] = await storage.rows<{ last: string }>(
-    'SELECT toString(max(seq)) AS last FROM events WHERE org = {org:UUID}',
+    `SELECT toString(max(newest)) AS last FROM (${await onReplicas(storage, each, 'organization')})`,
     { org: organization },
   );
   return { organization, below: BigInt(row?.last ?? 0) + 1n, underWay };
@@ -82,11 +84,14 @@ async function findCandidates(
   const terms = [...emails, ...names, ...ids, ...ips].map((term) => JSON.stringify(term).slice(1, -1));
   // oxlint-disable-next-line no-control-regex -- the range of ASCII
   const isAscii = terms.every((term) => /^[\u0000-\u007f]*$/.test(term));
+  const query = await eventsInOrder(storage, {
+    columns: 'toString(seq) AS number, toString(length(source) + length(ocsf)) AS bytes',
+    where: `org = {org:UUID} AND seq > {after:UInt64} AND seq < {below:UInt64}
+      AND (multiSearchAnyCaseInsensitiveUTF8(source, {terms:Array(String)}) OR match(source, {escape:String}))`,
+    limit: '{limit:UInt32}',
+  });
   const rows = await storage.readRows<{ number: string; bytes: string }>(
-    `SELECT toString(seq) AS number, toString(length(source) + length(ocsf)) AS bytes FROM events
-     WHERE org = {org:UUID} AND seq > {after:UInt64} AND seq < {below:UInt64}
-       AND (multiSearchAnyCaseInsensitiveUTF8(source, {terms:Array(String)}) OR match(source, {escape:String}))
-     ORDER BY seq LIMIT {limit:UInt32}`,
+    query,
     {
       org: organization,
       after,
@@ -117,9 +122,12 @@ function* splitBatches(candidates: readonly Candidate[]): Generator<bigint[]> {
 
 async function readEvents(storage: Storage, { organization, underWay }: EraseScope, seqs: readonly bigint[]) {
   const toBe = await textsToBe(storage, underWay, seqs);
+  const query = await eventsInOrder(storage, {
+    columns: `toString(seq) AS number, source, ocsf, lower(hex(${eventHashNow})) AS hash`,
+    where: `org = {org:UUID} AND seq IN (${seqList(seqs)})`,
+  });
   const rows = await storage.readRows<Record<'number' | 'source' | 'ocsf' | 'hash', string>>(
-    `SELECT toString(seq) AS number, source, ocsf, lower(hex(${eventHashNow})) AS hash FROM events
-     WHERE org = {org:UUID} AND seq IN (${seqList(seqs)}) ORDER BY seq`,
+    query,
     { org: organization },
     scan,
   );

@@ -142,7 +142,7 @@ export class Builder {
   }
 
   async #resume(before: bigint): Promise<Progress> {
-    const progress = (await readProgress(this.#options.storage)) ?? (await this.#begin(before));
+    const progress = (await readProgress(this.#options.storage, 'every')) ?? (await this.#begin(before));
     this.#stopped.read(progress);
     this.#retryMs = 0;
     this.#progress = progress;

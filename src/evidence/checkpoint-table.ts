@@ -1,3 +1,4 @@
+import { everyReplicaOf, everywhere } from '../storage/cluster.ts';
 import type { Storage } from '../storage/storage.ts';
 import { type Checkpoint, parseCheckpoint } from '../tlog/checkpoint.ts';
 
@@ -28,9 +29,12 @@ const columns = 'org, note, toUnixTimestamp64Micro(signed) AS signed_micros';
 /** All signed checkpoints. Methods reject with EngineError, or NoteError for a malformed one. */
 export class CheckpointTable {
   readonly #storage: Storage;
+  readonly #table: string;
 
-  constructor(storage: Storage) {
+  /** `every`: on all replicas, for whoever adds to it. */
+  constructor(storage: Storage, reads: 'any' | 'every' = 'any') {
     this.#storage = storage;
+    this.#table = reads === 'any' ? 'evidence_checkpoints' : everyReplicaOf(storage, 'evidence_checkpoints');
   }
 
   async insert(checkpoints: readonly SignedCheckpoint[]): Promise<void> {
@@ -40,10 +44,11 @@ export class CheckpointTable {
 
   async newest(organizations: readonly string[]): Promise<StoredCheckpoint[]> {
     const rows = await this.#storage.readRows<CheckpointRow>(
-      `SELECT ${columns} FROM evidence_checkpoints WHERE (org, size) IN (SELECT org, max(size)
-        FROM evidence_checkpoints WHERE org IN {organizations:Array(UUID)} GROUP BY org)
+      `SELECT ${columns} FROM ${this.#table} WHERE (org, size) GLOBAL IN (SELECT org, max(size)
+        FROM ${this.#table} WHERE org IN {organizations:Array(UUID)} GROUP BY org)
        AND org IN {organizations:Array(UUID)} ORDER BY org, signed DESC LIMIT 1 BY org`,
       { organizations },
+      { settings: everywhere },
     );
     return rows.map(toCheckpoint);
   }
@@ -51,7 +56,7 @@ export class CheckpointTable {
   /** The oldest with at least `size` entries. */
   async covering(organization: string, size: number): Promise<StoredCheckpoint | undefined> {
     const [row] = await this.#storage.readRows<CheckpointRow>(
-      `SELECT ${columns} FROM evidence_checkpoints WHERE org = {organization:UUID} AND size >= {size:UInt64}
+      `SELECT ${columns} FROM ${this.#table} WHERE org = {organization:UUID} AND size >= {size:UInt64}
        ORDER BY size, signed DESC LIMIT 1`,
       { organization, size },
     );
@@ -63,7 +68,7 @@ export class CheckpointTable {
     const found = await this.#storage.readRows<CheckpointRow>(
       `SELECT ${columns} FROM (
          SELECT *, row_number() OVER (ORDER BY size DESC) AS n, count() OVER () AS checkpoints FROM (
-           SELECT * FROM evidence_checkpoints WHERE org = {organization:UUID}
+           SELECT * FROM ${this.#table} WHERE org = {organization:UUID}
            ORDER BY size, signed DESC LIMIT 1 BY size))
        WHERE (n - 1) % greatest(1, ceil(checkpoints / {rows:UInt32})) = 0 ORDER BY size`,
       { organization, rows },

@@ -1,3 +1,4 @@
+import { eventsInOrder, onReplicas } from '../storage/replica-reads.ts';
 import { eventHashNow } from '../storage/event-hash.ts';
 import type { QueryOptions, Settings, Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
@@ -68,10 +69,12 @@ type HowFast = Pick<QueryOptions, 'settings' | 'timeoutMs'>;
 /** More events than trees ever have in a range. */
 export class TooManyEventsError extends Error {}
 
+/** More where several replicas are read together. */
 export async function countEvents(storage: Storage, { from, before }: Stretch): Promise<Map<string, number>> {
+  const each =
+    'SELECT org, count() AS n FROM events WHERE seq >= {from:UInt64} AND seq < {before:UInt64} GROUP BY org';
   const rows = await storage.readRows<{ org: string; events: string }>(
-    `SELECT org, count() AS events FROM events WHERE seq >= {from:UInt64} AND seq < {before:UInt64}
-     GROUP BY org ORDER BY org`,
+    `SELECT org, sum(n) AS events FROM (${await onReplicas(storage, each, 'all')}) GROUP BY org ORDER BY org`,
     { from, before },
     { settings: { ...settings }, timeoutMs: sliceMsMax },
   );
@@ -84,11 +87,11 @@ export async function endOfSlice(
   organization: string,
   { from, before }: Stretch,
 ): Promise<bigint> {
+  const where = 'org = {org:UUID} AND seq >= {from:UInt64} AND seq < {before:UInt64}';
+  const first = await eventsInOrder(storage, { columns: 'seq', where, limit: '{rows:UInt64}' });
   const [row] = await storage.readRows<{ last: string; events: string }>(
-    `SELECT max(seq) AS last, count() AS events FROM (SELECT seq FROM events
-     WHERE org = {organization:UUID} AND seq >= {from:UInt64} AND seq < {before:UInt64}
-     ORDER BY org, seq LIMIT {rows:UInt64})`,
-    { organization, from, before, rows: limits.sliceEventsMax },
+    `SELECT max(seq) AS last, count() AS events FROM (${first})`,
+    { org: organization, from, before, rows: limits.sliceEventsMax },
     { settings: inOrder, timeoutMs: sliceMsMax },
   );
   const isFull = Number(row?.events ?? 0) === limits.sliceEventsMax;
@@ -129,11 +132,13 @@ async function readRuns(
   stretch: Stretch,
   { columns, settings: more, timeoutMs = sliceMsMax }: HowFast & { readonly columns: string },
 ): Promise<Run[]> {
-  const order = organizations.length > 1 ? 'org, seq' : 'seq';
+  const where = 'org IN {organizations:Array(UUID)} AND seq >= {from:UInt64} AND seq < {before:UInt64}';
+  const [org = ''] = organizations;
+  const scope = organizations.length === 1 ? 'organization' : 'all';
+  const rows = await eventsInOrder(storage, { columns, where, scope });
   const result = await storage.bytes(
-    `SELECT ${columns} FROM events WHERE org IN {organizations:Array(UUID)} AND seq >= {from:UInt64}
-     AND seq < {before:UInt64} ORDER BY ${order} FORMAT Native`,
-    { organizations, ...stretch },
+    `${rows} FORMAT Native`,
+    { org, organizations, ...stretch },
     { settings: { ...settings, ...more }, timeoutMs, headroom: 0, tailroom: 0, bytesMax: sliceBytesMax },
   );
   if (!('release' in result)) {

@@ -1,5 +1,6 @@
 import { EngineError } from '../base/errors/engine-error.ts';
 import { Problem } from '../base/errors/problem.ts';
+import { eventsInOrder } from '../storage/replica-reads.ts';
 import { shownHash } from '../storage/event-hash.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { caseText } from '../tlog/case.ts';
@@ -242,17 +243,16 @@ export class EvidenceReader {
   }
 
   async #stored(organization: string, seq: bigint): Promise<StoredEvent | undefined> {
-    const [row] = await this.#options.storage.readRows<
-      Record<'source' | 'time' | 'hex', string> & { expires: number; own: boolean }
-    >(
-      `SELECT source, hex(${shownHash}) AS hex, toUnixTimestamp64Micro(time) AS time, toUInt16(expires) AS expires, own
-       FROM events
-       WHERE org = {organization:UUID} AND seq = {seq:UInt64}`,
-      { organization, seq },
-      { settings: byPlace },
-    );
+    const { storage } = this.#options;
+    const query = await eventsInOrder(storage, {
+      columns: `source, hex(${shownHash}) AS hex, toUnixTimestamp64Micro(time) AS micros, toUInt16(expires) AS day, own`,
+      where: 'org = {org:UUID} AND seq = {seq:UInt64}',
+    });
+    const [row] = await storage.readRows<
+      Record<'source' | 'micros' | 'hex', string> & { day: number; own: boolean }
+    >(query, { org: organization, seq }, { settings: byPlace });
     if (row === undefined) return undefined;
-    const { source, time, expires, own } = row;
+    const { source, micros: time, day: expires, own } = row;
     const shown = Buffer.from(row.hex, 'hex');
     const hash = eventHash({ source: Buffer.from(source), shown });
     return { source, shown, entry: encodeEntry({ seq, time: Number(time), expires, own, eventHash: hash }) };

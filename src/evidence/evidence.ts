@@ -38,12 +38,18 @@ export function openEvidence(options: EvidenceOptions): { reader: EvidenceReader
   const { storage, keys, serviceName, instance, intervalMs, log } = options;
   const previousSeed = keys.previous === undefined ? undefined : seedIn(keys.previous);
   const key = new LogKey({ name: serviceName, seed: seedIn(keys.current), previousSeed });
-  const tiles = new TileTable(storage);
-  const shared = { ...options, tiles, checkpoints: new CheckpointTable(storage), key };
+  const shared = {
+    ...options,
+    tiles: new TileTable(storage),
+    checkpoints: new CheckpointTable(storage),
+    key,
+  };
+  // The node that is asked may lack what another server has added; the lease needs most of them.
+  const [tiles, checkpoints] = [new TileTable(storage, 'every'), new CheckpointTable(storage, 'every')];
   // Two builders would add the same, but one that stood still must not overwrite newer tiles.
   const lease =
     instance === undefined ? undefined : new Lease({ storage, name: 'trees', owner: instance, log });
-  const builder = new Builder({ ...shared, ...limits, intervalMs, lease });
+  const builder = new Builder({ ...shared, tiles, checkpoints, ...limits, intervalMs, lease });
   const signsWithinMs = (organization: string): number | undefined =>
     builder.signs(organization) ? intervalMs : undefined;
   return { reader: new EvidenceReader({ ...shared, signsWithinMs }), stop: () => builder.stop() };

@@ -1,6 +1,7 @@
 import type { DamageRegister } from '../base/observability/damage.ts';
 import { errorFacts, type Logger } from '../base/observability/log.ts';
 import { Repeated } from '../base/waiting/repeated.ts';
+import { onReplicas } from '../storage/replica-reads.ts';
 import { stillActive } from '../storage/parts.ts';
 import type { Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
@@ -23,14 +24,17 @@ const removed =
 const counts =
   'seq < {watermark:UInt64} AND day > toUInt16({today:Date}) AND (micros >= before OR seq >= below)';
 
-const missingQuery = `SELECT toString(org) AS organization, toString(toDate(toUInt16(day))) AS expires, toString(sum(n)) AS events FROM (
+const storedRows =
+  'SELECT org, seq, toUnixTimestamp64Micro(time) AS micros, toUInt32(toUInt16(expires)) AS day FROM events';
+
+const missingQuery = (
+  stored: string,
+): string => `SELECT toString(org) AS organization, toString(toDate(toUInt16(day))) AS expires, toString(sum(n)) AS events FROM (
   SELECT org, day, toInt64(count()) AS n FROM (
     SELECT org, ${numberAt('UInt64', 0, 8)} AS seq, ${numberAt('Int64', 8, 8)} AS micros, ${numberAt('UInt32', 16, 4)} AS day
     FROM (SELECT org, arrayJoin(arrayMap(i -> substring(content, 1 + i * ${entryBytes}, 20), range(width))) AS entry
       FROM evidence_tiles FINAL WHERE level = 0)) AS entries LEFT JOIN ${removed} USING org WHERE ${counts} GROUP BY org, day
-  UNION ALL SELECT org, day, -toInt64(count()) AS n FROM (
-    SELECT org, seq, toUnixTimestamp64Micro(time) AS micros, toUInt32(toUInt16(expires)) AS day FROM events) AS stored
-    LEFT JOIN ${removed} USING org WHERE ${counts} GROUP BY org, day
+  UNION ALL SELECT org, day, -toInt64(count()) AS n FROM (${stored}) AS stored LEFT JOIN ${removed} USING org WHERE ${counts} GROUP BY org, day
   UNION ALL SELECT org, toUInt32(toUInt16(expires)) AS day, -toInt64(sum(rows)) AS n
     FROM acknowledged_losses FINAL GROUP BY org, day)
   GROUP BY org, day HAVING sum(n) > 0 ORDER BY organization, day`;
@@ -43,11 +47,21 @@ export async function findMissing(storage: Storage, nowMs: number): Promise<Miss
   const progress = await readProgress(storage);
   if (progress === undefined) return [];
   const plan = await newestPlan(storage);
-  const rows = await storage.rows<Record<'organization' | 'expires' | 'events', string>>(
-    missingQuery,
-    { watermark: progress.watermark, today: new Date(nowMs).toISOString().slice(0, 10) },
-    { settings: { max_threads: 1 }, timeoutMs: limits.missingQueryMsMax },
-  );
+  const count = (stored: string, suspects: readonly string[] = []) =>
+    storage.rows<Record<'organization' | 'expires' | 'events', string>>(
+      missingQuery(stored),
+      { watermark: progress.watermark, today: new Date(nowMs).toISOString().slice(0, 10), suspects },
+      { settings: { max_threads: 1 }, timeoutMs: limits.missingQueryMsMax },
+    );
+  let rows = await count(storedRows);
+  if (rows.length > 0 && (await storage.readSets()) !== undefined) {
+    // The replica that was read may lag.
+    const suspects = new Set(rows.map(({ organization }) => organization));
+    const ofSuspects = `${storedRows} WHERE org IN {suspects:Array(UUID)}`;
+    const each = await onReplicas(storage, ofSuspects, 'all');
+    const found = await count(`SELECT DISTINCT * FROM (${each})`, [...suspects]);
+    rows = found.filter(({ organization }) => suspects.has(organization));
+  }
   if (rows.length > 0 && plan !== (await newestPlan(storage)))
     throw new Error('A removal was planned while events were counted');
   return [...new Set(rows.map(({ organization }) => organization))].map((organization) => {

@@ -1,3 +1,4 @@
+import { everyReplicaOf, everywhere } from '../storage/cluster.ts';
 import type { Storage } from '../storage/storage.ts';
 
 export interface Progress {
@@ -22,16 +23,25 @@ export function watermarkOf(progress: Progress | undefined, organization: string
   return progress?.stopped.get(organization) ?? progress?.watermark ?? 0n;
 }
 
-/** Undefined without trees. Rejects with EngineError. */
-export async function readProgress(storage: Storage): Promise<Progress | undefined> {
+/** Undefined without trees. `every`: on all replicas, for whoever adds to trees. Rejects with EngineError. */
+export async function readProgress(
+  storage: Storage,
+  reads: 'any' | 'every' = 'any',
+): Promise<Progress | undefined> {
+  const from = (table: string): string => (reads === 'any' ? table : everyReplicaOf(storage, table));
   const [row] = await storage.readRows<ProgressRow>(
-    `SELECT watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros FROM evidence_progress
-     ORDER BY watermark DESC LIMIT 1`,
+    `SELECT watermark, begun_before, toUnixTimestamp64Micro(begun) AS begun_micros
+     FROM ${from('evidence_progress')} ORDER BY watermark DESC LIMIT 1`,
+    {},
+    { settings: everywhere },
   );
   if (row === undefined) return undefined;
   // Read after the progress: a tree is stopped before progress advances, and resumed after it has caught up.
   const stopped = await storage.readRows<{ org: string; place: string }>(
-    'SELECT toString(org) AS org, toString(watermark) AS place FROM evidence_stopped FINAL WHERE stopped',
+    `SELECT toString(org) AS org, toString(argMax(s.watermark, s.version)) AS place
+     FROM ${from('evidence_stopped')} AS s GROUP BY s.org HAVING argMax(s.stopped, s.version)`,
+    {},
+    { settings: everywhere },
   );
   return {
     watermark: BigInt(row.watermark),

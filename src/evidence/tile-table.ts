@@ -1,4 +1,5 @@
 import { RowBinary } from '../storage/row-binary.ts';
+import { everyReplicaOf, everywhere } from '../storage/cluster.ts';
 import type { Storage } from '../storage/storage.ts';
 import { entryBytes } from '../tlog/entry.ts';
 import { hashBytes } from '../tlog/hash.ts';
@@ -79,9 +80,12 @@ const widest = 'ORDER BY org, level, tile, width DESC LIMIT 1 BY org, level, til
 
 export class TileTable {
   readonly #storage: Storage;
+  readonly #table: string;
 
-  constructor(storage: Storage) {
+  /** `every`: on all replicas, for whoever adds to it. */
+  constructor(storage: Storage, reads: 'any' | 'every' = 'any') {
     this.#storage = storage;
+    this.#table = reads === 'any' ? 'evidence_tiles' : everyReplicaOf(storage, 'evidence_tiles');
   }
 
   /** One INSERT of one block: all tiles or none. */
@@ -95,10 +99,11 @@ export class TileTable {
 
   async last(organizations: readonly string[]): Promise<StoredTile[]> {
     const rows = await this.#storage.readRows<TileRow>(
-      `SELECT ${columns} FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} AND (org, level, tile) IN
-        (SELECT org, level, max(tile) FROM evidence_tiles WHERE org IN {organizations:Array(UUID)} GROUP BY org, level)
+      `SELECT ${columns} FROM ${this.#table} WHERE org IN {organizations:Array(UUID)} AND (org, level, tile) GLOBAL IN
+        (SELECT org, level, max(tile) FROM ${this.#table} WHERE org IN {organizations:Array(UUID)} GROUP BY org, level)
        ${widest}`,
       { organizations },
+      { settings: everywhere },
     );
     return rows.map(toTile);
   }
@@ -106,17 +111,18 @@ export class TileTable {
   async get(organization: string, tiles: readonly TileId[]): Promise<StoredTile[]> {
     if (tiles.length === 0) return [];
     const rows = await this.#storage.readRows<TileRow>(
-      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND (level, tile) IN
+      `SELECT ${columns} FROM ${this.#table} WHERE org = {organization:UUID} AND (level, tile) IN
         (SELECT p.1, p.2 FROM (SELECT arrayJoin(arrayZip({levels:Array(UInt8)}, {indexes:Array(UInt64)})) AS p))
        ${widest}`,
       { organization, levels: tiles.map(({ level }) => level), indexes: tiles.map(({ index }) => index) },
+      { settings: everywhere },
     );
     return rows.map(toTile);
   }
 
   async withSeqs(organization: string, seqs: readonly bigint[]): Promise<StoredTile[]> {
     const rows = await this.#storage.readRows<TileRow>(
-      `SELECT ${columns} FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+      `SELECT ${columns} FROM ${this.#table} WHERE org = {organization:UUID} AND level = 0
         AND arrayExists(seq -> seq >= first_seq AND seq <= last_seq, {seqs:Array(UInt64)}) ${widest}`,
       { organization, seqs },
     );
@@ -125,7 +131,7 @@ export class TileTable {
 
   async entries(organization: string, from: number, tiles: number): Promise<Buffer> {
     const held = await this.#storage.bytes(
-      `SELECT width, content FROM evidence_tiles WHERE org = {organization:UUID} AND level = 0
+      `SELECT width, content FROM ${this.#table} WHERE org = {organization:UUID} AND level = 0
        AND tile >= {from:UInt64} AND tile < {to:UInt64} ${widest} FORMAT RowBinary`,
       { organization, from, to: from + tiles },
       { headroom: 0, tailroom: 0, bytesMax: tiles * rowBytesMax },
@@ -142,7 +148,7 @@ export class TileTable {
 
   async reaches(organization: string, seq: bigint): Promise<boolean> {
     const [row] = await this.#storage.readRows<{ found: number }>(
-      `SELECT count() > 0 AS found FROM evidence_tiles
+      `SELECT count() > 0 AS found FROM ${this.#table}
        WHERE org = {organization:UUID} AND level = 0 AND last_seq >= {seq:UInt64}`,
       { organization, seq },
     );
@@ -152,7 +158,7 @@ export class TileTable {
   /** Index of the level-0 tile whose range includes a `seq`; undefined if none begins before it. */
   async indexBefore(organization: string, seq: bigint): Promise<number | undefined> {
     const [row] = await this.#storage.readRows<{ tile: string; tiles: string }>(
-      `SELECT max(tile) AS tile, count() AS tiles FROM evidence_tiles
+      `SELECT max(tile) AS tile, count() AS tiles FROM ${this.#table}
        WHERE org = {organization:UUID} AND level = 0 AND first_seq <= {seq:UInt64}`,
       { organization, seq },
     );

@@ -1,5 +1,6 @@
 import { buffers } from '../base/bytes/buffer-pool.ts';
 import type { Clock } from '../base/time/clock.ts';
+import { eventsInOrder, onReplicas } from '../storage/replica-reads.ts';
 import type { Settings, Storage } from '../storage/storage.ts';
 import { between, type EventEnvelope, envelopeSettings } from './envelope.ts';
 import { type Chunk, dividePages, type PageRanges } from './feed-ahead.ts';
@@ -65,18 +66,9 @@ interface RangeStart {
 
 const inRange = 'seq > {after:UInt64} AND seq < {before:UInt64}';
 
-const rangeStart = (where: string): string =>
-  'SELECT groupArray(seq) AS s FROM ' +
-  `(SELECT seq FROM events WHERE ${where} AND ${inRange} ORDER BY org, seq LIMIT {rows:UInt64})`;
-
-/**
- * The number of events among the first `rows` of a range, and the ends of pages of `limit` events that
- * another event follows.
- */
+/** Ends of pages of `limit` events that another event follows. */
 const pageEnds =
-  'SELECT length(s) AS found, ' +
-  'arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(found + {limit:UInt64} - 1, {limit:UInt64}))) AS ends ' +
-  `FROM (${rangeStart('org = {org:UUID}')})`;
+  'arrayMap(page -> s[page * {limit:UInt64}], range(1, intDiv(length(s) + {limit:UInt64} - 1, {limit:UInt64}))) AS ends';
 
 const beforeData = '{"data":[';
 
@@ -109,7 +101,9 @@ export class FeedTable {
   ): Promise<bigint> {
     if (fromMicros === undefined) return 0n;
     const { sql, parameters } = whereClause(organization, { fromMicros, ...this.#kept(organization) });
-    const query = `SELECT min(seq) AS first, count() AS events FROM events WHERE ${sql}`;
+    const each = `SELECT min(seq) AS seq_min, count() AS n FROM events WHERE ${sql}`;
+    const found = await onReplicas(this.#storage, each, 'organization');
+    const query = `SELECT minIf(seq_min, n > 0) AS first, max(n) AS events FROM (${found})`;
     const [row] = await this.#storage.readRows<{ first: string; events: string }>(query, parameters, {
       signal,
       settings: byProjection,
@@ -127,7 +121,7 @@ export class FeedTable {
     const where = whereClause(organization, {});
     const range = { after, before: watermark, limit, rows: pages * limit + 1 };
     const [row] = await this.#storage.readRows<{ found: string; ends: string[] }>(
-      pageEnds,
+      `SELECT length(s) AS found, ${pageEnds} FROM (${await this.#placesOf(where)})`,
       { ...where.parameters, ...range },
       { signal, settings: feedOrder },
     );
@@ -180,13 +174,19 @@ export class FeedTable {
     return whereClause(organization, { ...withoutStart(filter), ...this.#kept(organization) });
   }
 
+  /** The first `rows` of a range, as an array `s`. */
+  async #placesOf({ sql }: Where): Promise<string> {
+    const rows = { columns: 'seq', where: `${sql} AND ${inRange}`, limit: '{rows:UInt64}' };
+    return `SELECT groupArray(seq) AS s FROM (${await eventsInOrder(this.#storage, rows)})`;
+  }
+
   async #rangeStart(
     where: Where,
     range: { readonly after: bigint; readonly before: bigint; readonly limit: number; readonly rows: number },
     settings: Settings,
     signal: AbortSignal,
   ): Promise<RangeStart> {
-    const query = `SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (${rangeStart(where.sql)})`;
+    const query = `SELECT length(s) AS found, s[{limit:UInt64}] AS full, s[-1] AS last FROM (${await this.#placesOf(where)})`;
     const [row] = await this.#storage.readRows<Record<keyof RangeStart, string>>(
       query,
       { ...where.parameters, ...range },
@@ -203,9 +203,9 @@ export class FeedTable {
   ): Promise<ShortPage> {
     const where = this.#whereOf(organization, filter);
     const { after, last } = found;
+    const columns = `seq, length(${schema === 'ocsf' ? 'source' : 'ocsf'}) AS bytes`;
     const rows = await this.#storage.readRows<{ seq: string; bytes: string }>(
-      `SELECT seq, length(${schema === 'ocsf' ? 'source' : 'ocsf'}) AS bytes FROM events ` +
-        `WHERE ${where.sql} AND ${inRange} ORDER BY org, seq`,
+      await this.#rowsOf(where, columns),
       { ...where.parameters, after, before: last + 1n },
       { signal, settings: { ...byProjection, ...throughTexts(filter) } },
     );
@@ -223,7 +223,7 @@ export class FeedTable {
     return { ...found, where, last: end.seq, more: true, events: positions };
   }
 
-  readPage(
+  async readPage(
     organization: string,
     { filter, schema }: PageOf,
     found: Found,
@@ -232,19 +232,19 @@ export class FeedTable {
   ): Promise<SliceBytes | undefined> {
     const where = this.#whereOf(organization, filter);
     if (schema === 'ocsf') return this.#readOcsf110Page(organization, where, found, meta, signal);
-    const { query, parameters, settings } = this.#dataQuery(where, found);
+    const { query, parameters, settings } = await this.#dataQuery(where, found);
     const around = () => ({ skip: 0, before: beforeData, after: `]${meta}` });
     return readEnveloped(this.#storage, query, parameters, { settings, signal }, around);
   }
 
-  #readOcsf110Page(
+  async #readOcsf110Page(
     organization: string,
     where: Where,
     found: Found,
     meta: string,
     signal: AbortSignal,
   ): Promise<SliceBytes | undefined> {
-    const { query, parameters } = ocsf110Query(where, found);
+    const { query, parameters } = await this.#ocsf110Query(where, found);
     const text = `]${meta}`;
     const tail = { of: () => text, ofNone: () => text };
     const read = [query, parameters, { settings: byProjection, signal }] as const;
@@ -260,7 +260,7 @@ export class FeedTable {
   ): SlicedFlow<FeedSlice> {
     const { where } = page;
     const readSlice = async (slice: FeedSlice, signal: AbortSignal): Promise<SliceBytes> => {
-      const of = schema === 'ocsf' ? ocsf110Query(where, slice) : this.#dataQuery(where, slice);
+      const of = await (schema === 'ocsf' ? this.#ocsf110Query(where, slice) : this.#dataQuery(where, slice));
       const settings = { ...of.settings, ...sliceOfPage };
       const rows = await this.#storage.bytes(of.query, of.parameters, { signal, settings, ...whole });
       if (!('release' in rows)) throw new Error('An unbounded result was not buffered');
@@ -277,7 +277,7 @@ export class FeedTable {
     const where = this.#whereOf(organization, {});
     const { after, pages } = found;
     const last = pages.at(-1)?.last ?? after;
-    const { query, parameters, settings } = this.#dataQuery(where, { after, last });
+    const { query, parameters, settings } = await this.#dataQuery(where, { after, last });
     const holding = { ...whole, signal, settings: { ...settings, ...feedChunk } };
     const bytesMax = limits.pageBufferedBytesMax;
     const rows = await readWhole(this.#storage, query, parameters, { ...holding, bytesMax });
@@ -287,7 +287,7 @@ export class FeedTable {
     return chunk;
   }
 
-  #dataQuery(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
+  async #dataQuery(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
     const delimiters = envelopeSettings({
       before: '',
       rowBefore: this.#envelope.head,
@@ -295,19 +295,23 @@ export class FeedTable {
       after: '',
     });
     return {
-      query: `SELECT ocsf FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT CustomSeparated`,
+      query: `${await this.#rowsOf(where, 'ocsf')} FORMAT CustomSeparated`,
       parameters: { ...where.parameters, after, before: last + 1n },
       settings: { ...delimiters, ...byProjection },
     };
   }
-}
 
-function ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
-  return {
-    query: `SELECT ${rowColumns('0')} FROM events WHERE ${where.sql} AND ${inRange} ORDER BY org, seq FORMAT RowBinary`,
-    parameters: { ...where.parameters, after, before: last + 1n },
-    settings: byProjection,
-  };
+  async #ocsf110Query(where: Where, { after, last }: Pick<Found, 'after' | 'last'>) {
+    return {
+      query: `${await this.#rowsOf(where, rowColumns('0'))} FORMAT RowBinary`,
+      parameters: { ...where.parameters, after, before: last + 1n },
+      settings: byProjection,
+    };
+  }
+
+  #rowsOf({ sql }: Where, columns: string): Promise<string> {
+    return eventsInOrder(this.#storage, { columns, where: `${sql} AND ${inRange}` });
+  }
 }
 
 function* slicesOf({ after, events }: ShortPage): Generator<FeedSlice> {

@@ -8,6 +8,7 @@ import { checkedWrite, type EnginePid } from './engine-writes.ts';
 import { limits } from './limits.ts';
 import { type EngineNode, EngineNodes } from './nodes.ts';
 import { quoteIdentifier } from './quote.ts';
+import { ReadReplicas } from './replica-reads.ts';
 import { type Read, readBytes, readFlow } from './result-flow.ts';
 import { rewritesOff } from './rewrites.ts';
 import type { Statement } from './statement-client.ts';
@@ -88,6 +89,7 @@ class EngineStorage implements Storage {
   readonly isOwn: boolean;
   readonly #nodes: EngineNodes;
   readonly #quorum = new Quorum(this);
+  readonly readSets: Storage['readSets'] = new ReadReplicas(this).sets;
   /** A ClickHouse server reports failed writes; the embedded engine does not. */
   readonly #isEmbedded: boolean;
   readonly #pid: EnginePid | undefined;

@@ -70,6 +70,9 @@ export class Quorum {
 
 const table = / FROM events\b/g;
 
+export const onLocal = (database: string, query: string): string =>
+  query.replaceAll(table, ` FROM ${quoteIdentifier(database)}.events_local`);
+
 /**
  * A query that reads the events of `{org:UUID}` several times on one snapshot. One engine does that by
  * itself. On a cluster each read would be separate, so the whole query goes to the organization's shard:
@@ -80,7 +83,7 @@ const table = / FROM events\b/g;
  */
 export function onShard({ cluster, database }: Pick<Storage, 'cluster' | 'database'>, query: string): string {
   if (cluster === undefined) return query;
-  const local = query.replaceAll(table, ` FROM ${quoteIdentifier(database)}.events_local`);
+  const local = onLocal(database, query);
   return (
     `SELECT * EXCEPT shard_org FROM cluster(${quoteString(cluster)}, ` +
     `view(SELECT *, {org:UUID} AS shard_org FROM (${local})), cityHash64(shard_org)) WHERE shard_org = {org:UUID}`

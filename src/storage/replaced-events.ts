@@ -1,4 +1,5 @@
 import type { FilterColumn } from '../base/events/event-filters.ts';
+import { onReplicas } from './replica-reads.ts';
 import { eventHashNow } from './event-hash.ts';
 import { limits } from './limits.ts';
 import { quoteString } from './quote.ts';
@@ -74,11 +75,12 @@ export async function hashesAfter(
   const replaced = replacements(events);
   const names = replaced.map(([column]) => column).join(', ');
   const values = replaced.map(([column, value]) => `${value} AS ${column}`).join(', ');
+  const query = `SELECT place, lower(hex(${eventHashNow})) AS hash FROM
+    (SELECT toString(seq) AS place, * EXCEPT (${names}), ${values} FROM events
+     WHERE org = {org:UUID} AND seq IN (${seqList(events.map(({ seq }) => seq))}))`;
   const rows = await storage.readRows<{ place: string; hash: string }>(
-    `SELECT place, lower(hex(${eventHashNow})) AS hash FROM
-       (SELECT toString(seq) AS place, * EXCEPT (${names}), ${values} FROM events
-        WHERE org = {organization:UUID} AND seq IN (${seqList(events.map(({ seq }) => seq))}))`,
-    { organization },
+    await onReplicas(storage, query, 'organization'),
+    { org: organization },
     { settings: { max_query_size: replaceQueryBytesMax } },
   );
   return new Map(rows.map(({ place, hash }) => [place, hash]));

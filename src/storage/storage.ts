@@ -13,6 +13,12 @@ export interface EngineConnection {
 
 export type Settings = Readonly<Record<string, string | number>>;
 
+/**
+ * Nodes to read together, from 0 as clusterAllReplicas counts them, for each value of the sharding key modulo their number. Nodes
+ * that answered lately come first.
+ */
+export type ReadSets = readonly (readonly number[])[];
+
 /** Bound as typed query parameters (`{name:Type}`), never spliced into SQL. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
@@ -77,6 +83,8 @@ export interface Storage {
     parameters?: Parameters,
     options?: QueryOptions,
   ): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly silent: number }>;
+  /** Undefined where each replica has every acknowledged event. */
+  readSets(): Promise<ReadSets | undefined>;
   /**
    * Rejects unless all writes of the embedded engine until the end of `work` are on disk. Writes check this
    * by themselves; a caller that finds rows of an earlier INSERT must.

@@ -37,8 +37,10 @@ before(async () => {
   const others = Array.from({ length: 1_001 }, () => sourceEvent({ action: 2001 }));
   const body = [...events, ...others].map((one) => JSON.stringify(one)).join('\n');
   assert.equal((await tenant.post(body, ndjson)).status, 202);
-  const { keys } = JSON.parse((await ask('key')).text) as { keys: { key: string }[] };
-  key = keys[0]?.key ?? '';
+  key = await eventually('a key', async () => {
+    const { keys } = JSON.parse((await ask('key')).text) as { keys: { key: string }[] };
+    return keys[0]?.key;
+  });
 });
 after(() => removeDirectory(directory));
 

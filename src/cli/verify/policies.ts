@@ -1,5 +1,6 @@
 import type { TileTable } from '../../evidence/tile-table.ts';
 import { TreeReader } from '../../evidence/tree-reader.ts';
+import { eventsInOrder } from '../../storage/replica-reads.ts';
 import { shownHash } from '../../storage/event-hash.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Entry } from '../../tlog/entry.ts';
@@ -37,10 +38,14 @@ export async function eventsInTree(
   tiles: TileTable,
   { organization, codes, covered }: Statements,
 ): Promise<(PositionedEvent & { readonly entry: Entry })[]> {
-  const rows = await storage.rows<Record<'seq' | 'source' | 'hex', string>>(
-    `SELECT seq, source, hex(${shownHash}) AS hex FROM events WHERE org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)} ORDER BY seq`,
-    { org: organization, codes: [...codes] },
-  );
+  const query = await eventsInOrder(storage, {
+    columns: `seq, source, hex(${shownHash}) AS hex`,
+    where: 'org = {org:UUID} AND own AND activity_id IN {codes:Array(Int64)}',
+  });
+  const rows = await storage.rows<Record<'seq' | 'source' | 'hex', string>>(query, {
+    org: organization,
+    codes: [...codes],
+  });
   const tree = new TreeReader(tiles);
   const events: (PositionedEvent & { readonly entry: Entry })[] = [];
   for (const { seq: text, source, hex } of rows) {
