@@ -43,6 +43,13 @@ export interface JournalHead {
 /** A second thread takes longer to begin than a row to write. */
 const oneRow = { max_threads: 1, max_insert_threads: 1, input_format_parallel_parsing: 0 };
 
+/** A few rows at a time: by default the engine takes 270 MB more for a journal of 210,000 rows. */
+const streamed = {
+  max_block_size: 1024,
+  read_in_order_use_buffering: 0,
+  output_format_parallel_formatting: 0,
+};
+
 const altered = 'is not as it was written';
 
 export const emptyJournal: JournalHead = { place: 0, digest: '' };
@@ -173,7 +180,7 @@ export class Journal {
     await requireMajority(storage);
     const query = readLines(everyReplicaOf(storage, 'journal'));
     const parameters = { place: head.place, recorded, server };
-    const settings = storage.cluster === undefined ? {} : everywhere;
+    const settings = { ...streamed, ...(storage.cluster !== undefined && everywhere) };
     let last = head;
     for await (const lines of linesOf(await storage.flow(query, parameters, { ...options, settings }))) {
       const reading = new Reading(last);
