@@ -76,7 +76,7 @@ export async function makeDataDir(dataDir: string, log: Warn): Promise<void> {
         'name a directory in it',
     ]);
   }
-  log.warn({ path: dataDir, mode }, 'others could enter DATA_DIR; its mode is 0700 now');
+  log.warn({ path: dataDir, mode }, 'Others could enter DATA_DIR; its mode is 0700 now');
 }
 
 /** It may be a home or shared directory (such as /tmp), whose mode must not change. */

@@ -47,7 +47,7 @@ export async function listenToCommands(own: Server): Promise<() => Promise<void>
   const handle = await open(own.dataDir, 'r');
   const path = join(pathOf(handle, own.dataDir), name);
   const server = createServer((connection) => {
-    connection.on('error', (error) => own.log.debug(errorFacts(error), 'a command closed its connection'));
+    connection.on('error', (error) => own.log.debug(errorFacts(error), 'A command closed its connection'));
     void serve(own, connection).finally(() => connection.destroy());
   });
   server.maxConnections = connectionsMax;
@@ -71,7 +71,7 @@ async function serve(own: Server, connection: Socket): Promise<void> {
     connection.write(`${JSON.stringify(await answer(own, line))}\n`);
     await own.settled();
   } catch (error) {
-    own.log.warn(errorFacts(error), 'the events of a command wait to be stored');
+    own.log.warn(errorFacts(error), 'The events of a command wait to be stored');
   }
 }
 
@@ -86,7 +86,7 @@ async function answer(own: Server, line: string): Promise<CommandAnswer> {
   } catch (error) {
     if (error instanceof Problem)
       return { problem: { code: error.code, detail: error.message, members: error.options.members ?? {} } };
-    own.log.warn(errorFacts(error), 'a change that a command asked for failed');
+    own.log.warn(errorFacts(error), 'A change that a command asked for failed');
     return { failure: operatorWords(error) };
   }
 }

@@ -275,11 +275,11 @@ export class Directory extends ControlState {
     const { log } = this.#deps;
     try {
       await this.refresh();
-      if (this.#failing) log.info({}, 'control data is refreshed again');
+      if (this.#failing) log.info({}, 'Control data is refreshed again');
       this.#failing = false;
     } catch (error) {
       if (!this.#failing)
-        log.warn(errorFacts(error), 'control data cannot be refreshed; the last state stays');
+        log.warn(errorFacts(error), 'Control data cannot be refreshed; the last state stays');
       this.#failing = true;
     }
   }

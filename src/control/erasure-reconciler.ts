@@ -60,16 +60,16 @@ export class ErasureReconciler {
     const done = await carryOutErasure(this.#options, erasure, signal);
     if (done === 'held') {
       if (!this.#reported.has(id))
-        log.warn({ organization, erasure: id }, 'an erasure waits for the end of the legal hold');
+        log.warn({ organization, erasure: id }, 'An erasure waits for the end of the legal hold');
       this.#reported.add(id);
       return false;
     }
-    log.info({ organization, erasure: id, events }, 'a person is erased from events');
+    log.info({ organization, erasure: id, events }, 'A person is erased from events');
     const overtaken = await overtakenEvents(storage, erasure);
     if (overtaken > 0)
       log.warn(
         { organization, erasure: id, overtaken },
-        'events had been changed after an erasure was planned, or its plan was damaged: they are left as they are; run erase again',
+        'Events had been changed after an erasure was planned, or its plan was damaged: they are left as they are; run erase again',
       );
     return true;
   }

@@ -134,7 +134,7 @@ export class JournalEvents {
 
   #refuse(refused: RefusedEvent): void {
     const { log } = this.#options;
-    log.error({ ...refused }, 'an audit event of a change cannot be stored, and is only in the journal');
+    log.error({ ...refused }, 'An audit event of a change cannot be stored, and is only in the journal');
     this.#options.refused?.(refused);
   }
 
@@ -167,7 +167,7 @@ export class JournalEvents {
       this.#isLogged = false;
     } catch (error) {
       const facts = { waiting: this.#waiting.length, ...errorFacts(error) };
-      if (!this.#isLogged) this.#options.log.error(facts, 'audit events of changes wait to be recorded');
+      if (!this.#isLogged) this.#options.log.error(facts, 'Audit events of changes wait to be recorded');
       this.#isLogged = true;
       if (this.#timer === undefined) this.#schedule(retryMs);
     }

@@ -97,7 +97,7 @@ export class RetentionReconciler {
       await this.#loop.job({ organization: id }, signal, async () => {
         if ((await removal.underWay(id)) > 0) return;
         await carryOutDeletion(this.#options, removal, deletion, { signal });
-        log.info({ organization: id, slug, events }, 'an organization is deleted');
+        log.info({ organization: id, slug, events }, 'An organization is deleted');
       });
     }
   }
@@ -142,7 +142,7 @@ export class RetentionReconciler {
     await directory.change({ actor: ourselves }, followSetting(organization, preview));
     log.info(
       { organization: slug, days: days ?? null },
-      'the retention of an organization follows its setting',
+      'The retention of an organization follows its setting',
     );
   }
 
@@ -180,7 +180,7 @@ export class RetentionReconciler {
         if (organization !== undefined)
           await this.#record(organization, changeOfRemoval(organization, 'removalCancelled', plan));
         await this.#planned.end(plan);
-        log.info({ organization: id, events: plan.events }, 'a planned removal is cancelled');
+        log.info({ organization: id, events: plan.events }, 'A planned removal is cancelled');
       });
     }
   }
@@ -228,7 +228,7 @@ export class RetentionReconciler {
     await this.#record(organization, changeOfRemoval(organization, 'removalPlanned', { ...expired, events }));
     await this.#planned.plan(expired, events);
     const before = new Date(expired.beforeMicros / 1000).toISOString();
-    log.info({ organization: organization.id, before, events }, 'expired events will be removed');
+    log.info({ organization: organization.id, before, events }, 'Expired events will be removed');
     return true;
   }
 
@@ -268,7 +268,7 @@ export class RetentionReconciler {
       if (events === 0) continue;
       this.#removed.inc(events);
       const before = new Date(beforeMicros / 1000).toISOString();
-      log.info({ organization, before, events }, 'expired events are removed');
+      log.info({ organization, before, events }, 'Expired events are removed');
     }
   }
 }

@@ -182,7 +182,7 @@ export class RequestServer {
         sendStream(exchange, answer, {
           watch: this.#deps.watch,
           onEarlyFailure: (error) => this.#fail(exchange, error),
-          onLateFailure: (error) => this.#logBroken(exchange, error, 'a stream broke off'),
+          onLateFailure: (error) => this.#logBroken(exchange, error, 'A stream broke off'),
         });
       } else {
         this.#send(exchange, answer);

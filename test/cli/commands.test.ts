@@ -465,7 +465,7 @@ describe('exit codes', () => {
     chmodSync(engine.dataDir, 0o755);
     const answer = await run(['doctor', '--quick', '--json']);
     const { dataDir } = engine;
-    const words = 'others could enter DATA_DIR; its mode is 0700 now';
+    const words = 'Others could enter DATA_DIR; its mode is 0700 now';
     assert.equal(answer.error.split('\n')[0], `auditlog: ${words} (path ${dataDir}, mode 0755)`);
     for (const line of answer.error.split('\n')) assert.doesNotMatch(line, /^\{/);
     assert.equal(answer.out.trim().split('\n').length, 1);

@@ -95,7 +95,7 @@ async function findUsers(
     const passwordsOff = !deps.directory.signOnOf(candidate.organization.id).passwords;
     const failed = loginFailed(candidate.user, { ambiguous, passwordsOff });
     deps.selfAudit.recordAfter(failed, selfAuditOrigin(context)).catch((error: unknown) => {
-      deps.log.error(errorFacts(error), 'a failed login could not be recorded');
+      deps.log.error(errorFacts(error), 'A failed login could not be recorded');
     });
   }
   if (right.length === 0) return undefined;
