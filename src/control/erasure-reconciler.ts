@@ -15,7 +15,7 @@ export class ErasureReconciler {
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
-    const failed = 'an erasure could not be carried out yet';
+    const failed = 'An erasure could not be carried out yet';
     this.#loop = new ReconcilerLoop(options, 'erasure', (signal) => this.reconcile(signal), failed);
   }
 

@@ -57,7 +57,7 @@ export class RetentionReconciler {
   constructor(options: Options) {
     this.#options = options;
     this.#planned = new PlannedRemovals(options.storage, options.graceMs, options.passedMs);
-    const failed = 'what has expired could not be removed yet';
+    const failed = 'Expired events could not be removed yet';
     this.#loop = new ReconcilerLoop(options, 'retention', (signal) => this.reconcile(signal), failed);
   }
 

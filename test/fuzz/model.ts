@@ -52,8 +52,8 @@ export const shapedSecrets: readonly string[] = [
   ].join('\n'),
 ];
 
-/** Damaged secrets that still have a known shape. */
-const likeSecrets: readonly RegExp[] = [
+/** Secrets of a known shape, also damaged ones; none is a part of a longer word. */
+const shapes: readonly RegExp[] = [
   /(?<![\w-])eyJhbGciO[g-v][\w-]+(?:\.[\w-]*){2,4}/g,
   /(?<![\w-])A[KS]IA[0-9A-Z]{16}(?![\w-])/g,
   /(?<![\w-])gh[pousr]_[A-Za-z0-9]{20,}(?![\w-])/g,
@@ -86,10 +86,7 @@ function hide(value: Node): Node {
 
 function redactText(node: LeafNode): Node {
   if (typeof node.value !== 'string') return node;
-  const shown = [...shapedSecrets, ...likeSecrets].reduce<string>(
-    (text, secret) => text.replaceAll(secret, '[redacted]'),
-    node.value,
-  );
+  const shown = shapes.reduce<string>((text, secret) => text.replaceAll(secret, '[redacted]'), node.value);
   return shown === node.value ? node : leaf(JSON.stringify(shown));
 }
 
