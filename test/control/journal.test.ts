@@ -2,8 +2,9 @@ import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterEach, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { fromReadable } from '../../src/base/bytes/byte-flow.ts';
+import { fromReadable, linesOf } from '../../src/base/bytes/byte-flow.ts';
 import { EngineError } from '../../src/base/errors/engine-error.ts';
 import { Problem } from '../../src/base/errors/problem.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '../../src/control/api-keys.ts';
@@ -567,6 +568,37 @@ test('rows that disappear before they are read fail the read, and are read later
   await assert.rejects(readControlState(gone), isUnreachable);
   isGone = false;
   assert.equal((await openDirectory(gone)).place, 1);
+});
+
+test('a read that breaks off in the middle fails, and the next one goes on from there', async () => {
+  let isCut = false;
+  const flow: Storage['flow'] = async (...asked) => {
+    const whole = await storage.flow(...asked);
+    if (!isCut) return whole;
+    const lines: string[] = [];
+    for await (const some of linesOf(whole)) lines.push(...some);
+    const cut = async function* () {
+      yield Buffer.from(`${lines[0]}\n${lines[1]?.slice(0, 20)}`);
+      await sleep(100);
+      throw new EngineError('unreachable', 'cut');
+    };
+    return fromReadable(Readable.from(cut()));
+  };
+  const other = await openDirectory({ ...storage, flow });
+  await addOrganization('first');
+  await addOrganization('second');
+  await addOrganization('third');
+  isCut = true;
+  await assert.rejects(other.refresh(), EngineError);
+  assert.deepEqual(
+    other.organizations().map(({ slug }) => slug),
+    ['first'],
+  );
+  isCut = false;
+  await other.refresh();
+  assert.equal(other.place, 3);
+  assert.equal(other.organizations().length, 3);
+  assert.deepEqual(other.damage(), []);
 });
 
 describe('a journal that is damaged', () => {
