@@ -76,11 +76,11 @@ class Follower {
     const compressed = Buffer.concat(this.#compressed.splice(0));
     // A short answer is not compressed.
     if (this.#gzip) this.#take(compressed[0] === gzipByte ? gunzipSync(compressed) : compressed);
-    const end = this.#end.toString('latin1');
+    const end = this.#end.toString('latin1').trimEnd();
     const metaAt = end.lastIndexOf(',"meta":');
     const meta = JSON.parse(end.slice(metaAt + 8, -1)) as { next_cursor: string; has_more: boolean };
-    // Events are separated by a line break.
-    if (!end.slice(0, metaAt).endsWith('[]')) this.events += this.#lines + 1;
+    // A line break ends each event but the last, and the answer.
+    if (!end.slice(0, metaAt).endsWith('[]')) this.events += this.#lines;
     this.pages += 1;
     this.#cursor = meta.next_cursor;
     return meta.has_more;
