@@ -103,6 +103,17 @@ export class Exchange {
     this.res.resume();
   }
 
+  /**
+   * The socket did not accept a whole write. The library then reads again by itself and waits until the socket is writable; `pause`
+   * and `resume` would end that wait, so the rest of the answer would come only with the next nudge (`StallWatch`).
+   */
+  partlyWritten(): void {
+    this.#isAnswered = true;
+    this.#isHeld = false;
+    clearInterval(this.#looks);
+    this.#looks = undefined;
+  }
+
   pauseBody(): void {
     this.res.pause();
   }

@@ -29,10 +29,7 @@ function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch:
     exchange.letGo();
     const [accepted, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
     if (complete) exchange.finish({ status, bytesSent: bytes.length });
-    else {
-      exchange.holdRead();
-      exchange.sent(offset);
-    }
+    else exchange.sent(offset);
     return accepted;
   };
   if (push(0) || !exchange.open()) return;

@@ -133,6 +133,7 @@ class StreamSender {
     });
     this.#bytesSent += piece.length;
     this.#exchange.sent(this.#bytesSent);
+    if (!accepted) this.#exchange.partlyWritten();
     return accepted;
   }
 

@@ -79,7 +79,7 @@ const routes: readonly Route[] = [
   },
 ];
 
-const largeBytes = 4_000_000;
+const largeBytes = 1_000_000;
 
 async function* pieces(): AsyncGenerator<Buffer> {
   for (let n = 0; n < 10; n++) {

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromReadable } from '../../src/base/bytes/byte-flow.ts';
@@ -74,6 +75,54 @@ describe('slow readers', { concurrency: true }, () => {
     assert.ok(received >= bytes, `cut after ${received} bytes`);
     await it.close();
   });
+
+  for (const isTls of [false, true]) {
+    test(`a steady reader never waits for bytes that the service has${isTls ? ', over TLS' : ''}`, async (context) => {
+      const directory = await mkdtemp(join(tmpdir(), 'steady-'));
+      const certificate = isTls ? await (await makeAuthority(directory))?.issue('server') : undefined;
+      if (isTls && certificate === undefined) return context.skip('openssl is not installed');
+      const tls = certificate && { pem: certificate.pemFile, clientCa: undefined };
+      const stream = (): Readable => Readable.from(Array.from({ length: 1_600 }, () => chunk));
+      const headers = { 'Content-Type': 'application/zip' };
+      const routes = [
+        {
+          method: 'GET',
+          path: '/stream',
+          name: 'stream',
+          handler: () => ({ status: 200, headers, stream: fromReadable(stream()) }),
+        },
+        {
+          method: 'GET',
+          path: '/fixed',
+          name: 'fixed',
+          handler: () => ({ status: 200, headers, body: Buffer.alloc(40_000_000, 'x') }),
+        },
+      ] as const;
+      const it = await startTestServer(routes, { tls });
+      const longestWaitMs = async (path: string): Promise<number> => {
+        const { port } = it.server;
+        const socket = isTls ? connectTls({ port, rejectUnauthorized: false }) : connect(port, '127.0.0.1');
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+        let longestMs = 0;
+        let received = 0;
+        const begunMs = performance.now();
+        let askedMs = begunMs;
+        for await (const data of socket as AsyncIterable<Buffer>) {
+          longestMs = Math.max(longestMs, performance.now() - askedMs);
+          received += data.length;
+          await delay(Math.max(0, begunMs + received / 20_000 - performance.now()));
+          askedMs = performance.now();
+        }
+        assert.ok(received > 40_000_000, `${path} ended after ${received} bytes`);
+        return longestMs;
+      };
+      const [ofStream, ofFixed] = await Promise.all([longestWaitMs('/stream'), longestWaitMs('/fixed')]);
+      await it.close();
+      await rm(directory, { recursive: true });
+      assert.ok(ofStream < 700, `the stream paused for ${ofStream} ms`);
+      assert.ok(ofFixed < 700, `the fixed answer paused for ${ofFixed} ms`);
+    });
+  }
 
   test('a body that does not come on is answered before the library closes the connection', async () => {
     const it = await startTestServer([
