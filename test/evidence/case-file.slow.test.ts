@@ -37,6 +37,7 @@ before(async () => {
   const others = Array.from({ length: 1_001 }, () => sourceEvent({ action: 2001 }));
   const body = [...events, ...others].map((one) => JSON.stringify(one)).join('\n');
   assert.equal((await tenant.post(body, ndjson)).status, 202);
+  await tenant.settled(events.length, { actor: 'Zoë@acme.example' });
   key = await eventually('a key', async () => {
     const { keys } = JSON.parse((await ask('key')).text) as { keys: { key: string }[] };
     return keys[0]?.key;
