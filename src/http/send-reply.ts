@@ -25,8 +25,6 @@ const wholeAtOnceBytesMax = 8 * 1024;
 function sendLarge(exchange: Exchange, bytes: Uint8Array, status: number, watch: StallWatch): void {
   const { res } = exchange;
   const push = (offset: number): boolean => {
-    // After completion the connection can no longer be resumed.
-    exchange.letGo();
     const [accepted, complete] = res.tryEnd(bytes.subarray(offset), bytes.length);
     if (complete) exchange.finish({ status, bytesSent: bytes.length });
     else exchange.sent(offset);

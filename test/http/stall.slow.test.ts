@@ -82,14 +82,14 @@ describe('slow readers', { concurrency: true }, () => {
       const certificate = isTls ? await (await makeAuthority(directory))?.issue('server') : undefined;
       if (isTls && certificate === undefined) return context.skip('openssl is not installed');
       const tls = certificate && { pem: certificate.pemFile, clientCa: undefined };
-      const stream = (): Readable => Readable.from(Array.from({ length: 1_600 }, () => chunk));
+      const pieces = Array.from({ length: 1_600 }, () => chunk);
       const headers = { 'Content-Type': 'application/zip' };
       const routes = [
         {
           method: 'GET',
           path: '/stream',
           name: 'stream',
-          handler: () => ({ status: 200, headers, stream: fromReadable(stream()) }),
+          handler: () => ({ status: 200, headers, stream: fromReadable(Readable.from(pieces)) }),
         },
         {
           method: 'GET',
