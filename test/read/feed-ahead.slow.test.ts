@@ -151,10 +151,10 @@ describe('the feed of large events', () => {
     const message = { action: 1, timestamp: '2026-01-01T00:00:00Z', extra: { n: 7 } };
     const msg = 'large '.repeat(4_000);
     const large = Array.from({ length: 600 }, () => ({ msg, message }));
-    last = ((await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n) + 9_000n;
-    await copyEvents(engine.storage, of, 9);
-    // All of them are 144 MB.
-    const { read } = createScene(withMemory(engine.storage, 200_000_000));
+    last = ((await createRecorder(engine.storage)(of, large)).at(-1)?.seq ?? 0n) + 19_000n;
+    await copyEvents(engine.storage, of, 19);
+    // All of them are 290 MB; with default blocks, the search takes twice that.
+    const { read } = createScene(withMemory(engine.storage, 400_000_000));
     const request = { filter: { words: ['LARGE'] }, cursor: '', limit: 5, waitSeconds: 0 };
     const body = await read(of, request, never);
     assert.ok('bytes' in body);
