@@ -69,10 +69,7 @@ function writeResults(run: RunResult): void {
   const text = readFileSync(inBench('README.md'), 'utf8');
   const [begin, end] = ['<!-- results -->', '<!-- /results -->'];
   const head = text.slice(0, text.indexOf(begin) + begin.length);
-  const tables = runs
-    .map(readmeTable)
-    .filter((table) => table !== '')
-    .join('\n');
+  const tables = runs.map(readmeTable).join('\n');
   writeFileSync(inBench('README.md'), `${head}\n${tables}${text.slice(text.indexOf(end))}`);
 }
 

@@ -1,5 +1,5 @@
 import { quantilesMs } from '../stats/histogram.ts';
-import type { CaseResult, RunResult, Side } from '../stats/result.ts';
+import type { CaseResult, RunResult } from '../stats/result.ts';
 import type { Summary } from '../stats/summary.ts';
 
 /** A number with three significant digits and separated thousands. */
@@ -13,30 +13,29 @@ export function megabytes(bytes: number): string {
   return bytes >= 1e6 ? `${Math.round(bytes / 1e6)} MB` : `${Math.round(bytes)} B`;
 }
 
-function spread({ median, low, high }: Summary): string {
-  const half = Math.max(high - median, median - low) / median;
-  return `±${Math.round(half * 100)} %`;
+/** Half of the interval, in percent of the median. */
+function halfPercent({ median, low, high }: Summary): number {
+  return Math.round((Math.max(high - median, median - low) / median) * 100);
 }
 
-function micros({ serviceMicros, engineMicros }: Side): string {
-  const parts = [serviceMicros, engineMicros].map((value) => (value === undefined ? '–' : short(value)));
-  return parts.every((part) => part === '–') ? '' : parts.join(' + ');
-}
+const orEmpty = (value: number | undefined): string => (value === undefined ? '' : short(value));
 
 /** The cells of a case, as `columns` names them. */
-function row(result: CaseResult): string[] {
-  const { service, reference, ratio, growth } = result;
-  const [p50, p99] = service.latency === undefined ? [] : quantilesMs(service.latency, [0.5, 0.99]);
+function row({ id, title, service, reference, ratio, growth }: CaseResult): string[] {
+  const { rate, latency, serviceMicros, engineMicros } = service;
+  const [p50, p99] = latency === undefined ? [] : quantilesMs(latency, [0.5, 0.99]);
   return [
-    result.id,
-    result.title,
-    `${short(service.rate.median)} ${spread(service.rate)}`,
-    reference === undefined ? '' : short(reference.side.rate.median),
-    ratio === undefined
-      ? ''
-      : `**${ratio.median.toFixed(2)}** (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`,
-    p50 === undefined || p99 === undefined ? '' : `${short(p50)} / ${short(p99)}`,
-    micros(service),
+    id,
+    title,
+    short(rate.median),
+    String(halfPercent(rate)),
+    orEmpty(reference?.side.rate.median),
+    ratio === undefined ? '' : `**${ratio.median.toFixed(2)}**`,
+    ratio === undefined ? '' : `${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)}`,
+    orEmpty(p50),
+    orEmpty(p99),
+    orEmpty(serviceMicros),
+    orEmpty(engineMicros),
     growth === undefined ? '' : growth.toFixed(2),
   ];
 }
@@ -45,18 +44,21 @@ const columns = [
   'case',
   'what',
   'a second',
+  '± %',
   'reference',
-  'ratio (95 %)',
-  'p50 / p99 ms',
-  'CPU µs: service + engine',
+  'ratio',
+  '95 %',
+  'p50 ms',
+  'p99 ms',
+  'service µs',
+  'engine µs',
   'ten times the rows',
 ];
 
 /** Without the columns that are empty in every row. */
 function markdown(rows: readonly (readonly string[])[]): string {
   const isFilled = columns.map((_, at) => rows.some((cells) => (cells[at] ?? '') !== ''));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.filter((_, at) => isFilled[at]).join(' | ')} |`;
+  const line = (cells: readonly string[]): string => `|${cells.filter((_, at) => isFilled[at]).join('|')}|`;
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
@@ -92,14 +94,13 @@ export function resultTable({ commit, startedAt, machine, rows }: KeptRun): stri
   return [origin, '', markdown(lines), ''].join('\n');
 }
 
-/** Cases that README omits: parts, the load generator, and reads similar to another. */
-const isSeldomSought =
-  /^(micro|generator)\.|-(rare|none)$|^read\.(range|flow|count|(userId|fileHash)-)|^(login|feed\.idle)$/;
-
-/** The table of a kept run in bench/README.md; rarely needed figures are only in results.json. */
+/** The table of a kept run in bench/README.md: every case, without its description, which results.json has. */
 export function readmeTable(run: KeptRun): string {
-  const rows = Object.entries(run.rows).filter(([id]) => !isSeldomSought.test(id));
-  return rows.length === 0 ? '' : resultTable({ ...run, rows: Object.fromEntries(rows) });
+  const rows = Object.entries(run.rows).map(([id, [, ...figures]]): [string, string[]] => [
+    id,
+    ['', ...figures],
+  ]);
+  return resultTable({ ...run, rows: Object.fromEntries(rows) });
 }
 
 /** Further figures of the cases, by name. */
@@ -125,5 +126,5 @@ export function notesList(run: RunResult): string {
 export function progressLine(result: CaseResult): string {
   const { id, title, unit, service, ratio, notes } = result;
   const beside = ratio === undefined ? '' : `  ${ratio.median.toFixed(2)} of the reference`;
-  return `${id.padEnd(22)} ${short(service.rate.median).padStart(12)} ${unit}/s ${spread(service.rate)}${beside}  ${title}\n${notes.map((note) => `${' '.repeat(23)}${note}\n`).join('')}`;
+  return `${id.padEnd(22)} ${short(service.rate.median).padStart(12)} ${unit}/s ±${halfPercent(service.rate)} %${beside}  ${title}\n${notes.map((note) => `${' '.repeat(23)}${note}\n`).join('')}`;
 }
