@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { batchEvents, type Dataset, writeDataset } from '../lab/dataset.ts';
 import type { Lab } from '../lab/lab.ts';
@@ -220,21 +221,35 @@ export async function benchPeer(lab: Lab, peer: Peer, plan: PeersPlan): Promise<
   const server = spawn(process.execPath, [program, peer.id, JSON.stringify(store.access)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
+  const ended = once(server, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const died = ended.then(([code, signal]): never => {
+    throw new Error(`the peer ended early (${signal ?? `exit code ${code}`})`);
+  });
   try {
-    const [line] = (await once(server.stdout, 'data')) as [Buffer];
-    const target = { host: '127.0.0.1', port: Number(line.toString()) };
-    const key = randomUUID();
-    const made = await fetch(`http://127.0.0.1:${target.port}/keys/${key}/${randomUUID()}`, {
-      method: 'PUT',
-    });
-    if (made.status !== 204) throw new Error(`the peer answers ${made.status}`);
-    const organization = await lab.organization('peers');
-    const { host, port } = lab.service;
-    const own = { target: { host, port }, key: organization.key, pid: lab.service.pid };
-    return await measure({ lab, peer, own, other: { target, key, pid: server.pid ?? 0 }, plan });
+    return await Promise.race([contend(server, lab, peer, plan), died]);
   } finally {
     server.stdin.end();
-    await once(server, 'exit');
+    await ended;
     await store.stop();
   }
+}
+
+/** Once the peer listens. */
+async function contend(
+  server: ChildProcessByStdio<Writable, Readable, null>,
+  lab: Lab,
+  peer: Peer,
+  plan: PeersPlan,
+): Promise<CaseResult[]> {
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  const target = { host: '127.0.0.1', port: Number(line.toString()) };
+  const key = randomUUID();
+  const made = await fetch(`http://127.0.0.1:${target.port}/keys/${key}/${randomUUID()}`, {
+    method: 'PUT',
+  });
+  if (made.status !== 204) throw new Error(`the peer answers ${made.status}`);
+  const organization = await lab.organization('peers');
+  const { host, port } = lab.service;
+  const own = { target: { host, port }, key: organization.key, pid: lab.service.pid };
+  return await measure({ lab, peer, own, other: { target, key, pid: server.pid ?? 0 }, plan });
 }
