@@ -60,8 +60,8 @@ export const choosePlan = (filter: AuditFilter): Settings =>
   hasIndexedFilter(filter) ? byProjection : inKeyOrder;
 
 /**
- * A granule of each part at a time. The defaults take 1.2 GB instead of 22 MB for 3 million events of 740 bytes; this takes 70 KB
- * per part.
+ * A granule of each part at a time. The defaults take 1.2 GB instead of 22 MB for 3 million events of 740 bytes. A part takes up to
+ * 2.6 MB, or 36 MB with texts of 100 KB. Smaller blocks take less memory, but more time (bench/notes.md).
  */
 export const streamSettings: Settings = {
   max_threads: 1,
