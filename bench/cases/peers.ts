@@ -234,7 +234,7 @@ export async function benchPeer(lab: Lab, peer: Peer, plan: PeersPlan): Promise<
   }
 }
 
-/** Once the peer listens. */
+/** Waits until the peer listens, makes an organization on either side, and measures. */
 async function contend(
   server: ChildProcessByStdio<Writable, Readable, null>,
   lab: Lab,
